@@ -1,0 +1,118 @@
+"""Grading contracts by name. A released contract never changes: any changed verdict is a new contract.
+
+A contract is a named set of rules, limits and policies with the cases that it must decide as written. Its
+fingerprint covers all of them, so that two numbers under one name and one fingerprint were decided alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from inspect import getsource
+from types import ModuleType
+from typing import Any
+
+from veriward.rewards import extract, normalize
+from veriward.rewards.contracts import narrow, v1, v2
+from veriward.rewards.verdict import Decision, Extraction, Reason
+
+DEFAULT = "v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contract:
+    """One grading contract."""
+
+    name: str
+    limits: tuple[Any, ...]
+    """Frozen dataclasses of limits."""
+    policies: Mapping[str, str]
+    """Choices that a reader of a number should know, a line each."""
+    rules: tuple[ModuleType, ...]
+    """The modules whose functions decide."""
+    cases: str
+    """Name of the case table, package data beside the contract."""
+    extract: Callable[[str], Extraction]
+    decide: Callable[[str, str], Decision]
+    check_reference: Callable[[str], Reason | None]
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits over name, limits, policies, rules and cases; comments and docstrings do not count."""
+        return _fingerprint(self)
+
+    def read_cases(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.case_text().splitlines()]
+
+    def case_text(self) -> str:
+        return resources.files(__name__).joinpath(self.cases).read_text(encoding="utf-8")
+
+
+@cache
+def _fingerprint(contract: Contract) -> str:
+    return fingerprint_of(
+        contract, {module.__name__: getsource(module) for module in contract.rules}, contract.case_text()
+    )
+
+
+def fingerprint_of(contract: Contract, sources: Mapping[str, str], case_text: str) -> str:
+    """The fingerprint that a contract has with these sources and this case table."""
+    content = {
+        "name": contract.name,
+        "limits": [[type(limits).__name__, asdict(limits)] for limits in contract.limits],
+        "policies": dict(contract.policies),
+        "rules": {name: _code(ast.parse(source)) for name, source in sources.items()},
+        "cases": case_text.splitlines(),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _code(node: object) -> object:
+    """A syntax tree as plain lists, the same in every Python version: no positions, docstrings or empty fields."""
+    if isinstance(node, list):
+        return [_code(item) for item in node if not _is_docstring(item)]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
+    return [type(node).__name__, [[name, _code(value)] for name, value in fields]]
+
+
+def _is_docstring(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+V1 = Contract(
+    name=v1.NAME,
+    limits=(v1.SIZE_LIMITS,),
+    policies=v1.POLICIES,
+    rules=(extract, normalize, narrow, v1),
+    cases="v1_cases.jsonl",
+    extract=extract.extract,
+    decide=v1.decide,
+    check_reference=v1.check_reference,
+)
+
+V2 = Contract(
+    name=v2.NAME,
+    limits=(v2.LIMITS, v1.SIZE_LIMITS),
+    policies=v2.POLICIES,
+    rules=(extract, normalize, narrow, v1, v2),
+    cases="v2_cases.jsonl",
+    extract=extract.extract,
+    decide=v2.decide,
+    check_reference=v2.check_reference,
+)
+
+CONTRACTS: Mapping[str, Contract] = {contract.name: contract for contract in (V1, V2)}
+
+
+def get_contract(name: str) -> Contract:
+    """The contract of a name; ValueError with the known names for any other."""
+    if name not in CONTRACTS:
+        raise ValueError(f"unknown grading contract {name!r}; known: {', '.join(CONTRACTS)}")
+    return CONTRACTS[name]

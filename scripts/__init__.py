@@ -1,0 +1,1 @@
+"""Commands. Each only parses its arguments and calls into the packages."""

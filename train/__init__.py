@@ -1,0 +1,1 @@
+"""The use in training: GRPO with verified rewards, the warm start, the embedded tiny model."""
