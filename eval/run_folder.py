@@ -1,0 +1,170 @@
+"""The folder of one evaluation: settings.json, rows.jsonl, summary.json. It survives a kill at any moment.
+
+settings.json  written before the first question; a folder never mixes two settings
+rows.jsonl     one line per response, written as the responses come; each append is on the disk when it returns
+summary.json   written once every problem has its rows, so that a half run cannot be taken for a whole one
+Not covered: two machines that share the folder, and (on Windows) two processes on one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from veriward.eval.errors import ConfigError
+
+SETTINGS, ROWS, SUMMARY, LOCK = "settings.json", "rows.jsonl", "summary.json", ".lock"
+TEMPORARY = ".tmp-"
+
+Row = dict[str, Any]
+
+
+class RunFolder:
+    """An evaluation on disk, open for one writer. Use it as a context manager."""
+
+    def __init__(self, path: str | Path, settings: Mapping[str, object], *, samples: int) -> None:
+        """Open the folder for these settings, new or half done; ConfigError if it belongs to others."""
+        self.path = Path(path)
+        refuse_foreign(self.path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = lock(self.path)
+        except OSError as error:
+            raise ConfigError(f"{path}: no folder to write in: {error.strerror}; choose another") from error
+        try:
+            self._adopt(json.loads(to_json(settings)))
+            self.rows = self._recover(samples)
+            """The rows of every problem that has all its samples; others are asked again."""
+            self._file = (self.path / ROWS).open("ab")
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Store rows; they are on the disk when this returns."""
+        self._file.write(b"".join(map(to_line, rows)))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.rows.extend(rows)
+
+    def write_summary(self, summary: Mapping[str, object]) -> None:
+        write_whole(self.path / SUMMARY, to_json(summary))
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._lock.close()
+
+    def _adopt(self, settings: Mapping[str, object]) -> None:
+        for left_over in self.path.glob(f"{TEMPORARY}*"):
+            left_over.unlink()
+        file = self.path / SETTINGS
+        if not file.exists():
+            write_whole(file, to_json(settings))
+            return
+        try:
+            stored = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise ConfigError(f"{file}: damaged: {error}; choose another folder") from error
+        found = differences(stored, settings)
+        if found:
+            raise ConfigError(
+                f"{self.path}: holds a run with other settings: {'; '.join(found)}; "
+                "choose another folder, or these settings"
+            )
+
+    def _recover(self, samples: int) -> list[Row]:
+        """Read what is there; a last line that a kill tore, and problems without all their samples, are dropped."""
+        file = self.path / ROWS
+        if not file.exists():
+            return []
+        content = file.read_bytes()
+        rows = parse_rows(file, content)
+        count = Counter(row["id"] for row in rows)
+        whole = [row for row in rows if count[row["id"]] == samples]
+        kept = b"".join(map(to_line, whole))
+        if kept != content:
+            write_whole(file, kept)
+        return whole
+
+
+def refuse_foreign(path: Path) -> None:
+    """A folder that holds something and no settings is someone's, and nothing is written into it."""
+    if not path.is_dir() or (path / SETTINGS).exists():
+        return
+    found = sorted(
+        entry.name for entry in path.iterdir() if entry.name != LOCK and not entry.name.startswith(TEMPORARY)
+    )
+    if found:
+        raise ConfigError(f"{path}: holds {found[0]!r} and no {SETTINGS}, so it is no evaluation; choose another")
+
+
+def parse_rows(file: Path, content: bytes) -> list[Row]:
+    """All complete lines. Only the last one can be torn: damage before it is no kill's doing."""
+    lines = content.split(b"\n")
+    rows: list[Row] = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            if number == len(lines) - 1:
+                break
+            raise ConfigError(f"{file}, line {number}: damaged: {error}; choose another folder") from error
+    return rows
+
+
+def differences(stored: object, wanted: object, where: str = "") -> list[str]:
+    """What differs between two JSON values, a line each: 'generation.seed 0 there, 1 now'."""
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        keys = [*stored, *(key for key in wanted if key not in stored)]
+        inner = (differences(stored.get(key), wanted.get(key), f"{where}.{key}".lstrip(".")) for key in keys)
+        return [line for lines in inner for line in lines]
+    return [] if stored == wanted else [f"{where} {shorten(stored)} there, {shorten(wanted)} now"]
+
+
+def shorten(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 70 else f"{text[:67]}..."
+
+
+def to_json(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, indent=2, allow_nan=False).encode("ascii") + b"\n"
+
+
+def to_line(row: Row) -> bytes:
+    """ASCII, so that no character of a model can break a line, whatever reads it."""
+    return json.dumps(row, allow_nan=False).encode("ascii") + b"\n"
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Replace a file at one stroke: after a kill it is the old one or the new one, and never half of either."""
+    temporary = file.with_name(f"{TEMPORARY}{file.name}")
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(file)
+
+
+def lock(folder: Path) -> IO[bytes]:
+    """Held until the file is closed, by a kill too."""
+    file = (folder / LOCK).open("ab")
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise ConfigError(f"{folder}: another process is evaluating into it; wait, or choose another") from None
+    return file

@@ -1,0 +1,332 @@
+"""The `veriward` command. Each command reads its options, calls into the packages and shows what came back.
+
+Exit codes: 0 done; 2 bad input or a missing extra, in one line; 130 stopped with Ctrl-C. A bug shows its traceback.
+Nothing heavy is imported before a command runs, so that every --help works on the core dependencies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from veriward.eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from veriward.eval.loop import EvalResult, Progress
+    from veriward.rewards import Verdict
+
+SECONDS_BETWEEN_LINES = 10
+"""Progress where there is no terminal: a line at most this often."""
+
+
+class OneLineErrors(TyperGroup):
+    """Commands whose errors for people are one line and exit code 2; anything else keeps its traceback."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        standalone, extra["standalone_mode"] = extra.get("standalone_mode", True), False
+        if not standalone:
+            return super().main(*args, **extra)
+        try:
+            code = super().main(*args, **extra)
+        except ConfigError as error:
+            sys.exit(complain(f"veriward: {error}"))
+        except typer.TyperException as error:
+            context = getattr(error, "ctx", None)
+            command = context.command_path if context is not None else "veriward"
+            sys.exit(complain(f"{command}: {error.format_message()} See {command} --help."))
+        except (typer.Abort, KeyboardInterrupt):
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    help="Rewards that verify: verdicts on model answers, and numbers made of them.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def complain(message: str) -> int:
+    print(" ".join(message.split()), file=sys.stderr)
+    return 2
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"veriward {version('veriward')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+ContractOption = Annotated[
+    str | None, typer.Option("--contract", help="Grading contract.", show_default="the current one", metavar="NAME")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def verify(
+    response: Annotated[str, typer.Argument(help="What the model wrote; '-' reads it from standard input.")],
+    reference: Annotated[str, typer.Argument(help="The right answer, bare.")],
+    contract: ContractOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify one response: is its answer right, is its format valid, could it be decided?"""
+    from veriward.rewards import DEFAULT
+    from veriward.rewards import verify as decide
+
+    if response == "-":
+        response = sys.stdin.buffer.read().decode("utf-8", "replace")
+    verdict = decide(response, reference, contract=known_contract(contract or DEFAULT))
+    if as_json:
+        print(json.dumps(verdict.to_row()))
+    else:
+        Console().print(verdict_table(verdict))
+
+
+@app.command(name="eval")
+def evaluate(
+    model: Annotated[str, typer.Option(help="Model folder, LoRA adapter folder, or hub name.")],
+    problems: Annotated[str, typer.Option(help="JSONL file, or a folder or hub name that `datasets` reads.")],
+    question_column: Annotated[str | None, typer.Option(help="Column of the question.", show_default="found")] = None,
+    reference_column: Annotated[str | None, typer.Option(help="Column of the answer.", show_default="found")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of a data set.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many problems.")] = None,
+    samples: Annotated[int, typer.Option(help="Responses a problem; above 1 needs a temperature.")] = 1,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    max_new_tokens: Annotated[int, typer.Option(help="Tokens a response at most.")] = 512,
+    template: Annotated[str, typer.Option(help="'chat', 'plain', or a file with {question} in it.")] = "chat",
+    instruction: Annotated[
+        str | None, typer.Option(help="Follows the question; '' for none.", show_default="asks for a box")
+    ] = None,
+    thinking: Annotated[
+        bool | None,
+        typer.Option("--thinking/--no-thinking", help="For chat templates with a switch.", show_default="the model's"),
+    ] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="Text that ends a response; may be repeated.")] = None,
+    contract: ContractOption = None,
+    batch_size: Annotated[int, typer.Option(help="Responses written at the same time.")] = 16,
+    seed: Annotated[int, typer.Option(help="Of sampled responses.")] = 0,
+    device: Annotated[str | None, typer.Option(help="As 'cuda:1' or 'cpu'.", show_default="CUDA if there")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run.", show_default="one under runs/eval for these settings")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a model every problem and verify its responses. The same command again goes on where it was stopped."""
+    from veriward.eval.generators import TransformersGenerator, check_request
+    from veriward.eval.loop import describe_run
+    from veriward.eval.loop import evaluate as run
+    from veriward.eval.problems import load_problems
+    from veriward.eval.prompting import DEFAULT_INSTRUCTION, PromptTemplate
+    from veriward.rewards import DEFAULT
+
+    contract = known_contract(contract or DEFAULT)
+    prompts = PromptTemplate(
+        template=template,
+        instruction=DEFAULT_INSTRUCTION if instruction is None else instruction,
+        enable_thinking=thinking,
+    )
+    problem_set = load_problems(
+        problems,
+        question_column=question_column,
+        reference_column=reference_column,
+        split=split,
+        limit=limit,
+    )
+    check_request(samples, temperature, max_new_tokens)
+    check_extras()
+    console = Console(stderr=as_json)
+    with console.status(f"loading {model}"):
+        generator = TransformersGenerator(model, device=device, batch_size=batch_size)
+    options: dict[str, Any] = {
+        "template": prompts,
+        "contract": contract,
+        "samples": samples,
+        "temperature": temperature,
+        "max_new_tokens": max_new_tokens,
+        "seed": seed,
+        "stop": tuple(stop or ()),
+    }
+    out = out or default_folder(model, problems, describe_run(generator, problem_set, **options))
+    started = time.perf_counter()
+    try:
+        with show_progress(console) as on_progress:
+            result = run(generator, problem_set, out, **options, on_progress=on_progress)
+    except KeyboardInterrupt:
+        print(f"stopped; the same command with --out {out} goes on from here", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if as_json:
+        print(json.dumps({**result.summary.to_row(), "folder": str(out)}))
+    else:
+        console.print(result_table(result, time.perf_counter() - started))
+
+
+@app.command()
+def audit(
+    contract: Annotated[str, typer.Argument(help="Grading contract, as 'v1'.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Run a contract's own case table; exit code 1 if any case comes out otherwise than written."""
+    from veriward.rewards.contracts.audit import audit as run
+
+    result = run(known_contract(contract))
+    if as_json:
+        print(json.dumps({"contract": result.contract, "fingerprint": result.fingerprint, **dict(result.table)}))
+    else:
+        print(f"contract {result.contract}, fingerprint {result.fingerprint}")
+        for label, figure in result.table:
+            print(f"{label:<34}{figure:>8}")
+    for line in result.differences:
+        print(line, file=sys.stderr)
+    if result.differences:
+        raise typer.Exit(1)
+
+
+def known_contract(name: str) -> str:
+    from veriward.rewards import CONTRACTS
+
+    if name not in CONTRACTS:
+        raise ConfigError(f"unknown contract {name!r}; wanted one of {', '.join(CONTRACTS)}")
+    return name
+
+
+def check_extras() -> None:
+    """Everything that an evaluation will need, before the minutes that it takes; and no bars but our own."""
+    from veriward.eval.errors import need
+
+    for module in ("torch", "transformers", "scipy"):
+        need(module, extra="train", purpose="veriward eval")
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def default_folder(model: str, problems: str, settings: dict[str, object]) -> Path:
+    """One folder for one set of settings, so that the same command finds its run again."""
+    import hashlib
+
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+    return Path("runs", "eval", f"{Path(model).name}-{Path(problems).stem}-{digest}")
+
+
+class CountsBelow(Bar):
+    """A bar with the running counts on a line of their own, since together they are wider than a terminal."""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        yield from (Text(task.description) for task in self.tasks)
+
+
+@contextlib.contextmanager
+def show_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal, now and then a line elsewhere."""
+    if not console.is_terminal:
+        yield line_printer(console)
+        return
+    with CountsBelow(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("", total=None)
+        started = time.perf_counter()
+
+        def on_progress(progress: Progress) -> None:
+            rate = progress.tokens / (time.perf_counter() - started)
+            text = f"{running_counts(progress)} · {rate:,.0f} tokens/s" if progress.finished else "first responses…"
+            bar.update(task, total=progress.total, completed=progress.finished, description=text)
+
+        yield on_progress
+
+
+def line_printer(console: Console) -> Callable[[Progress], None]:
+    last = -float("inf")
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            console.print(
+                f"{progress.finished}/{progress.total} responses · {running_counts(progress)}", highlight=False
+            )
+
+    return on_progress
+
+
+def running_counts(progress: Progress) -> str:
+    counts = [f"{name.replace('_', ' ')} {count}" for name, count in sorted(progress.outcomes.items())]
+    return " · ".join([*counts, f"cut off {progress.truncated}"])
+
+
+def result_table(result: EvalResult, seconds: float) -> Table:
+    """Every rate with its denominator; what is undefined says so."""
+    summary = result.summary
+    table = two_columns(f"{summary.problems} problems, {summary.samples} response(s) each, contract {summary.contract}")
+    table.add_row("accuracy", str(summary.accuracy))
+    unit = "Wilson" if summary.samples == 1 else "over problems"
+    interval = summary.interval
+    table.add_row(
+        f"95 % interval ({unit})", "undefined" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
+    )
+    for k, value in summary.pass_at_k.items():
+        table.add_row(f"pass@{k}", f"{value:.1%} over {summary.problems} problems")
+    table.add_row("format valid", str(summary.format_valid))
+    table.add_row("cut off", str(summary.truncated))
+    for outcome, count in summary.outcomes.items():
+        if count:
+            table.add_row(f"outcome {outcome.replace('_', ' ')}", f"{count}/{summary.accuracy.total}")
+    if summary.unreadable_references:
+        table.add_row("unreadable references", f"{len(summary.unreadable_references)}, left out: see summary.json")
+    if summary.mean_tokens is not None:
+        table.add_row("tokens a response", f"{summary.mean_tokens:,.1f}")
+    table.add_row("time", f"{seconds:,.1f} s" + (f", {result.reused} responses reused" if result.reused else ""))
+    table.add_row("folder", printable(str(result.folder)))
+    return table
+
+
+def verdict_table(verdict: Verdict) -> Table:
+    table = two_columns(None)
+    for name, value in verdict.to_row().items():
+        if value not in (None, []):
+            table.add_row(name, printable(value if isinstance(value, str) else json.dumps(value)))
+    return table
+
+
+def printable(text: str) -> Text:
+    """What a model wrote, for a terminal: no markup of Rich, and control characters as their escapes."""
+    shown = (character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    return Text("".join(shown))
+
+
+def two_columns(title: str | None) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False, highlight=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from veriward.eval.errors import ConfigError  # noqa: E402
+from veriward.eval.generators import TransformersGenerator, derive_seed  # noqa: E402
+
+PROMPTS = ["1+1", [{"role": "user", "content": "What is twelve times twelve, and why?"}], "7"]
+
+
+def answer(generator, prompts=PROMPTS, **options):
+    return generator.generate(prompts, **{"max_new_tokens": 12, "seed": 0, **options})
+
+
+def texts(results):
+    return [[generation.text for generation in samples] for samples in results]
+
+
+def test_responses_come_in_the_order_of_the_prompts(generator):
+    together = texts(answer(generator))
+    alone = [texts(answer(generator, [prompt]))[0] for prompt in PROMPTS]
+    assert together == alone
+
+
+def test_greedy_is_what_the_model_itself_writes(generator, tiny_model):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
+    ids = tokenizer("1+1", return_tensors="pt")["input_ids"]
+    output = model.generate(ids, max_new_tokens=12, do_sample=False)[0, ids.shape[1] :]
+    assert answer(generator, ["1+1"])[0][0].token_ids == tuple(output.tolist())
+
+
+def test_a_sample_depends_on_its_seed_and_not_on_its_batch(generator):
+    together = texts(answer(generator, samples=3, temperature=1.0))
+    alone = [texts(answer(generator, [prompt], samples=3, temperature=1.0))[0] for prompt in PROMPTS]
+    assert together == alone
+
+
+def test_samples_of_a_prompt_differ_and_carry_their_seeds(generator):
+    samples = answer(generator, ["1+1"], samples=6, temperature=1.0)[0]
+    assert [sample.seed for sample in samples] == [derive_seed(0, "1+1", index) for index in range(6)]
+    assert len({sample.text for sample in samples}) == 6
+
+
+def test_another_seed_gives_other_samples(generator):
+    first, second = (answer(generator, ["1+1"], temperature=1.0, seed=seed) for seed in (0, 1))
+    assert texts(first) != texts(second)
+
+
+def test_greedy_draws_nothing_and_has_no_seed(generator):
+    assert answer(generator, ["1+1"])[0][0].seed is None
+
+
+def test_sampling_follows_the_models_probabilities(generator, tiny_model):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
+    with torch.no_grad():
+        logits = model(tokenizer("1+1", return_tensors="pt")["input_ids"]).logits[0, -1]
+    expected = torch.softmax(logits / 0.5, -1)
+    many = TransformersGenerator(tiny_model, device="cpu", batch_size=500)
+    drawn = answer(many, ["1+1"], samples=2_000, temperature=0.5, max_new_tokens=1)[0]
+    counts = torch.bincount(torch.tensor([sample.token_ids[0] for sample in drawn]), minlength=len(expected))
+    top = expected.topk(20).indices
+    deviation = (counts[top] / 2_000 - expected[top]) / (expected[top] * (1 - expected[top]) / 2_000).sqrt()
+    assert deviation.abs().max() < 4.5
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_global_random_state_is_left_alone(generator, temperature):
+    before = torch.get_rng_state()
+    answer(generator, temperature=temperature)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_end_token_ends_a_response_and_the_limit_cuts_it_off(generator):
+    samples = answer(generator, ["1+1"], samples=40, temperature=1.5, max_new_tokens=60)[0]
+    end = generator.settings["end_tokens"][0]
+    assert {sample.finish_reason for sample in samples} == {"stop", "length"}
+    for sample in samples:
+        assert sample.truncated is (end not in sample.token_ids)
+        assert (
+            len(sample.token_ids) == 60
+            if sample.truncated
+            else sample.token_ids.index(end) == len(sample.token_ids) - 1
+        )
+
+
+def test_a_stop_string_ends_a_response_and_is_left_out_of_its_text(generator):
+    whole = answer(generator, ["1+1"])[0][0]
+    mark = whole.text[3:5]
+    stopped = answer(generator, ["1+1"], stop=["never there", mark])[0][0]
+    assert stopped.text == whole.text[: whole.text.index(mark)]
+    assert stopped.finish_reason == "stop"
+    assert len(stopped.token_ids) < len(whole.token_ids)
+
+
+def test_a_stop_string_ends_only_its_own_row(generator):
+    whole = texts(answer(generator))
+    mark = whole[0][0][3:5]
+    stopped = texts(answer(generator, stop=[mark]))
+    assert stopped == [[text.split(mark)[0] for text in samples] for samples in whole]
+
+
+def test_finished_prompts_are_handed_over_once_and_whole(generator):
+    seen = []
+    answer(generator, samples=3, temperature=1.0, on_finished=seen.extend)
+    assert sorted(index for index, _ in seen) == [0, 1, 2]
+    assert {len(samples) for _, samples in seen} == {3}
+
+
+def test_the_longest_prompt_comes_first(tiny_model):
+    single, seen = TransformersGenerator(tiny_model, device="cpu", batch_size=1), []
+    answer(single, ["a", "a much longer prompt", "a b c"], on_finished=seen.extend)
+    assert [index for index, _ in seen] == [1, 2, 0]
+
+
+def test_a_model_in_training_is_left_as_it_was(tiny_model):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(tiny_model).train()
+    model.generation_config.repetition_penalty = 5.0
+    loaded = TransformersGenerator.from_loaded(model, AutoTokenizer.from_pretrained(tiny_model), name="step 3")
+    answer(loaded)
+    assert (model.training, model.generation_config.repetition_penalty, loaded.name) == (True, 5.0, "step 3")
+
+
+def test_sampling_settings_in_the_models_folder_do_not_count(tiny_model, generator, tmp_path):
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    settings = json.loads((folder / "generation_config.json").read_text())
+    settings |= {"repetition_penalty": 5.0, "do_sample": True, "top_k": 3, "temperature": 2.0}
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    assert texts(answer(TransformersGenerator(folder, device="cpu"))) == texts(answer(generator))
+
+
+def test_a_response_never_outgrows_the_context(tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 10}))
+    small = TransformersGenerator(folder, device="cpu")
+    longer, shorter = answer(small, ["1234567", "12"], max_new_tokens=50)
+    assert (len(longer[0].token_ids), longer[0].finish_reason) == (10 - len("1234567") + 3, "length")
+    assert len(shorter[0].token_ids) == 9
+    with pytest.raises(ConfigError, match="the model's context 10"):
+        answer(small, ["a prompt without room"])
+
+
+def test_an_adapter_folder_is_loaded_onto_its_base(tiny_model, generator, tmp_path):
+    peft = pytest.importorskip("peft")
+    from transformers import AutoModelForCausalLM
+
+    base = AutoModelForCausalLM.from_pretrained(tiny_model)
+    adapted = peft.get_peft_model(base, peft.LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False))
+    adapted.save_pretrained(tmp_path / "adapter")
+    loaded = TransformersGenerator(tmp_path / "adapter", device="cpu")
+    assert texts(answer(loaded)) != texts(answer(generator))
+    assert loaded.settings["weights_sha256"] != generator.settings["weights_sha256"]
+
+
+def test_settings_of_a_model_inside_an_adapter_are_put_back(tiny_model):
+    peft = pytest.importorskip("peft")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    base = AutoModelForCausalLM.from_pretrained(tiny_model)
+    base.generation_config.repetition_penalty = 5.0
+    adapted = peft.get_peft_model(base, peft.LoraConfig(target_modules=["q_proj"]))
+    answer(TransformersGenerator.from_loaded(adapted, AutoTokenizer.from_pretrained(tiny_model), name="x"))
+    assert base.generation_config.repetition_penalty == 5.0
+
+
+def test_other_weights_under_the_same_path_are_noticed(tiny_model, tmp_path):
+    from transformers import AutoModelForCausalLM
+
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    before = TransformersGenerator(folder, device="cpu").settings
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        model.model.norm.weight[0] += 1e-3
+    model.save_pretrained(folder)
+    after = TransformersGenerator(folder, device="cpu").settings
+    assert [key for key in before if before[key] != after[key]] == ["weights_sha256"]
+
+
+def test_settings_can_be_written_as_json(generator):
+    assert json.loads(json.dumps(dict(generator.settings)))["dtype"] == "float32"
+
+
+def test_a_model_without_a_chat_template_says_what_to_use(tiny_model):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    tokenizer.chat_template = None
+    model = AutoModelForCausalLM.from_pretrained(tiny_model)
+    with pytest.raises(ConfigError, match="no chat template; use template 'plain'"):
+        answer(TransformersGenerator.from_loaded(model, tokenizer, name="plain model"))
+
+
+def test_a_folder_with_missing_weights_is_refused(tiny_model, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights.pop("model.norm.weight")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ConfigError, match=r"1 weights are missing, such as model\.norm\.weight"):
+        TransformersGenerator(folder, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["/no/such/model", "./none", "a/b/c"])
+def test_a_missing_folder_is_not_looked_up_on_the_hub(name):
+    with pytest.raises(ConfigError, match="no such folder"):
+        TransformersGenerator(name)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"no config\.json or adapter_config\.json"):
+        TransformersGenerator(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 2}, "2 samples at temperature 0"),
+        ({"samples": 0}, "samples must be at least 1"),
+        ({"temperature": -1.0}, "temperature must be 0"),
+        ({"temperature": float("nan")}, "temperature must be 0"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1"),
+    ],
+)
+def test_a_request_that_cannot_work_is_refused(generator, options, message):
+    with pytest.raises(ConfigError, match=message):
+        answer(generator, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "abacus"}, "unknown device"),
+        ({"dtype": "float31"}, "unknown dtype"),
+        ({"batch_size": 0}, "batch_size"),
+    ],
+)
+def test_a_place_that_does_not_exist_is_refused(tiny_model, options, message):
+    with pytest.raises(ConfigError, match=message):
+        TransformersGenerator(tiny_model, **options)

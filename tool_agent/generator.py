@@ -1,0 +1,67 @@
+"""The protocol that every text generator follows: prompts in, records of what was written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+Message: TypeAlias = dict[str, str]
+"""One turn of a conversation: {'role': …, 'content': …}."""
+
+Prompt: TypeAlias = str | list[Message]
+"""Plain text, continued as it stands, or messages, which the model's chat template turns into text."""
+
+FinishReason: TypeAlias = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One response as the model wrote it."""
+
+    text: str
+    """Without special tokens, and without the stop string that ended it."""
+    token_ids: tuple[int, ...]
+    """Everything the model wrote, an end token or stop string included."""
+    finish_reason: FinishReason
+    """'stop': the model ended it, or a stop string did. 'length': the limit cut it off."""
+    seed: int | None
+    """What the random numbers of this response were drawn from; None where nothing was drawn."""
+
+    @property
+    def truncated(self) -> bool:
+        return self.finish_reason == "length"
+
+
+Finished: TypeAlias = Sequence[tuple[int, list[Generation]]]
+"""Prompts whose samples are complete: the prompt's index, and its samples in order."""
+
+
+class Generator(Protocol):
+    """Anything that answers prompts. It is never handed a reference, so it cannot leak one."""
+
+    @property
+    def name(self) -> str:
+        """For people: the model's path or hub name."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """JSON-safe, everything that decides the output beside the arguments below: weights, tokenizer, precision…"""
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        samples: int = 1,
+        temperature: float = 0.0,
+        max_new_tokens: int,
+        seed: int,
+        stop: Sequence[str] = (),
+        chat_template_kwargs: Mapping[str, object] | None = None,
+        on_finished: Callable[[Finished], None] | None = None,
+    ) -> list[list[Generation]]:
+        """One list of `samples` responses per prompt, in the order of the prompts.
+
+        temperature 0 is greedy. `on_finished` is called as soon as some prompts are complete, in any order, each
+        prompt once, so that a caller can store them; an exception raised there ends the generation.
+        """
