@@ -1,0 +1,109 @@
+"""Every code block of the README is run, and prints what the README says it prints."""
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+BIN = Path(sys.executable).parent
+
+
+def blocks(language):
+    return [text for kind, text in BLOCKS if kind == language]
+
+
+def commands():
+    """Every command line of the README's bash blocks, continued lines joined, comments gone."""
+    lines = "\n".join(blocks("bash")).replace("\\\n", " ").splitlines()
+    return [" ".join(shlex.split(line, comments=True)) for line in lines if line.strip()]
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory):
+    """An untrained tiny model and its problems, as the quickstart lays them out."""
+    from veriward.train.tiny_model import write_model
+    from veriward.train.tiny_problems import write_problems
+
+    folder = tmp_path_factory.mktemp("readme") / "runs/quickstart/tiny"
+    write_model(folder / "base", seed=0)
+    write_problems(folder / "data", seed=0, train=64, heldout=8)
+    return folder.parents[2]
+
+
+def test_the_first_example_prints_what_stands_below_it():
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(blocks("python")[0], "README.md", "exec"), {})  # noqa: S102
+    assert printed.getvalue() == blocks("text")[0]
+
+
+@pytest.mark.slow
+def test_the_trl_example_trains_with_a_model_and_a_dataset_in_place(tiny_model, monkeypatch):
+    from datasets import Dataset
+
+    monkeypatch.chdir(tiny_model)
+    (block,) = [text for text in blocks("python") if "GRPOTrainer(" in text]
+    local = block.replace("Qwen/Qwen3-0.6B", str(tiny_model / "runs/quickstart/tiny/base"))
+    local = local.replace("=512", "=8").replace("GRPOConfig(", 'GRPOConfig(output_dir="run", max_steps=1, bf16=False, ')
+    names = {"dataset": Dataset.from_dict({"prompt": ["1+2", "3+4"], "answer": ["3", "7"]})}
+    exec(compile(local, "README.md", "exec"), names)  # noqa: S102
+    names["trainer"].train()
+    assert names["trainer"].state.global_step == 1
+
+
+HOW = {
+    "bash scripts/quickstart": ["bash", "scripts/quickstart", "--help"],
+    "pip install -e .[train] -c constraints.txt": None,
+    "accelerate launch train/grpo.py --config train/presets/qwen3_0.6b_base_1gpu.yaml": [
+        *("accelerate", "launch", "train/grpo.py", "--config", "train/presets/qwen3_0.6b_base_1gpu.yaml", "--check"),
+    ],
+    "veriward audit v1": ["veriward", "audit", "v1"],
+    "veriward audit v2": ["veriward", "audit", "v2"],
+    "veriward verify \\boxed{x^x} 4": ["veriward", "verify", r"\boxed{x^x}", "4"],
+    "accelerate launch train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20": [
+        *("accelerate", "launch", "train/grpo.py", "--config", "train/presets/quickstart_cpu.yaml", "--max_steps", "1"),
+        *("--per_device_train_batch_size", "16"),
+    ],
+    "torchrun --nproc_per_node 2 train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20": [
+        *("torchrun", "--nproc_per_node", "2", "train/grpo.py", "--config", "train/presets/quickstart_cpu.yaml"),
+        *("--max_steps", "1", "--per_device_train_batch_size", "16"),
+    ],
+    "veriward eval --model runs/quickstart/tiny/base --problems runs/quickstart/tiny/data/heldout.jsonl"
+    " --instruction  --max-new-tokens 48": [
+        *("veriward", "eval", "--model", "runs/quickstart/tiny/base"),
+        *("--problems", "runs/quickstart/tiny/data/heldout.jsonl", "--instruction", "", "--max-new-tokens", "4"),
+    ],
+}
+"""Each command of the README and how it is run here: with fewer steps, on data made for the test.
+
+The quickstart itself and the installation are what continuous integration runs around these tests.
+"""
+
+
+def test_every_command_of_the_readme_is_run_here():
+    assert sorted(commands()) == sorted(HOW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [command for command, how in HOW.items() if how], ids=lambda text: text[:60])
+def test_a_command_of_the_readme_runs(command, tiny_model):
+    for name in ("train", "scripts"):
+        link = tiny_model / name
+        if not link.exists():
+            link.symlink_to(ROOT / name)
+    how = [str(BIN / word) if (BIN / word).is_file() else word for word in HOW[command]]
+    done = subprocess.run(how, cwd=tiny_model, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)\)", README))
+def test_every_link_of_the_readme_leads_somewhere(target):
+    assert (ROOT / target).exists()
