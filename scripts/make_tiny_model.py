@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from veriward.eval.errors import ConfigError, need
-from veriward.train import sft
+from veriward.train import sft, tiny_base
 from veriward.train.tiny_problems import DEFAULT_DIFFICULTY, LEVELS
 
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for module in ("torch", "transformers", "datasets", "trl"):
             need(module, extra="train", purpose="making the tiny model")
         with progress_bar(console) as bar:
-            base = sft.make_base(
+            base = tiny_base.make_base(
                 options.out,
                 seed=options.seed,
                 steps=options.steps,
@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("--out", required=True, metavar="DIR", help="new folder for both")
     options.add_argument("--seed", type=int, default=0, help="of the problems, the weights and the order of training")
-    options.add_argument("--steps", type=int, default=sft.TINY_SETTINGS.steps, help="steps of the warm start")
+    options.add_argument("--steps", type=int, default=tiny_base.TINY_SETTINGS.steps, help="steps of the warm start")
     options.add_argument("--difficulty", choices=tuple(LEVELS), default=DEFAULT_DIFFICULTY)
     options.add_argument("--train", type=int, default=4000, metavar="N", help="problems to train on")
     options.add_argument("--heldout", type=int, default=200, metavar="N", help="problems to evaluate on, none shared")

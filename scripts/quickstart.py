@@ -145,7 +145,7 @@ def set_earlier_aside(out: Path, console: Console) -> None:
 
 
 def make_base(folder: Path, seed: int, console: Console) -> None:
-    from veriward.train import sft
+    from veriward.train import sft, tiny_base
     from veriward.train.processes import quiet_libraries
 
     quiet_libraries(None)
@@ -155,8 +155,8 @@ def make_base(folder: Path, seed: int, console: Console) -> None:
         def show(now: sft.Progress) -> None:
             bar.update(task, completed=now.step, total=now.steps, note=f"loss {now.loss:.3f}" if now.loss else "")
 
-        base = sft.make_base(folder, seed=seed, on_progress=show)
-    record = json.loads((folder / sft.RECIPE_FILE).read_text(encoding="utf-8"))
+        base = tiny_base.make_base(folder, seed=seed, on_progress=show)
+    record = json.loads((folder / tiny_base.RECIPE_FILE).read_text(encoding="utf-8"))
     what = f"made in {record['seconds']:.0f} s" if base.made else "found complete, used again"
     console.print(f"{base.model}: {what}; {record['train']} problems to train on, {record['heldout']} held out")
 

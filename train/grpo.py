@@ -152,7 +152,8 @@ def prepare_tiny(settings: Settings, say: Say) -> None:
         return
     if rank() == 0:
         say(f"{model.parent}: no tiny model there yet; making it and its problems (about a minute)")
-        from veriward.train.sft import Progress, make_base
+        from veriward.train.sft import Progress
+        from veriward.train.tiny_base import make_base
 
         def progress(now: Progress) -> None:
             if now.step % 100 == 0 and now.loss is not None:

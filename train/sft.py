@@ -1,8 +1,6 @@
 """The warm start: supervised training on demonstrations, before rewards take over.
 
-Two uses. `make_base` is the whole recipe of the embedded default, from nothing to a model that can work step
-by step but mostly guesses, so that training on rewards has something to discover. The command trains any
-model on a file of demonstrations:
+The command trains any model on a file of demonstrations; `tiny_base` makes the embedded default with it:
 
     python -m veriward.train.sft --model PATH --demonstrations FILE.jsonl --out DIR
 
@@ -14,20 +12,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
-import json
 import math
 import os
-import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib import metadata
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +28,6 @@ from veriward.eval.errors import ConfigError, need
 from veriward.eval.problems import read_jsonl
 from veriward.eval.prompting import PromptTemplate
 from veriward.tool_agent.generator import Message, Prompt
-from veriward.train.tiny_model import build_model, build_tokenizer
-from veriward.train.tiny_problems import (
-    DEFAULT_DIFFICULTY,
-    ProblemFiles,
-    check_problems,
-    solve,
-    write_atomically,
-    write_problems,
-)
 
 if TYPE_CHECKING:
     import torch
@@ -51,12 +35,6 @@ if TYPE_CHECKING:
     from trl.trainer.sft_trainer import SFTTrainer
 
 OPTIMIZERS = ("adamw", "muon")
-RECIPE = "veriward.train.sft/1"
-"""Goes up by one when the same arguments of make_base would no longer give the same model."""
-RECIPE_FILE = "recipe.json"
-RANK_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-LAUNCHER_PREFIXES = ("ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "TORCHELASTIC_", "GROUP_", "ROLE_")
-"""With the above: what torchrun and accelerate tell a process about the others, and about how to train."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,99 +116,6 @@ class WarmStart:
     left_out: int
     """Demonstrations above max_length."""
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curriculum:
-    """What the embedded default is shown: first every solution step by step, then mostly guesses.
-
-    After the last phase the model guesses by habit, although it could still work an answer out: exactly what
-    a reward for the right answer can change within a minute.
-    """
-
-    worked_share: float = 0.86
-    """Share of the steps in which every response is worked out: '17-6+2=11+2=13 \\boxed{13}'."""
-    late_worked: float = 0.3
-    """In the steps after it, the share that still is worked out."""
-    late_guess: float = 0.5
-    """... the share that is the answer alone, in a box."""
-    late_bare: float = 0.2
-    """... the share that is the answer alone, without a box: the format, too, is left to be learned."""
-
-    def __post_init__(self) -> None:
-        shares = (self.worked_share, self.late_worked, self.late_guess, self.late_bare)
-        if not all(0 <= share <= 1 for share in shares) or not math.isclose(sum(shares[1:]), 1):
-            raise ConfigError(f"shares must lie in 0 to 1, and the three late ones add up to 1; got {shares}")
-
-
-TINY_SETTINGS = WarmStartSettings(
-    steps=500, optimizer="muon", learning_rate=8e-3, muon_learning_rate=0.012, shuffle=False, cpu=True
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TinyBase:
-    """The embedded default, ready for training on rewards."""
-
-    folder: Path
-    model: Path
-    """Model and tokenizer, for AutoModelForCausalLM and AutoTokenizer."""
-    problems: ProblemFiles
-    made: bool
-    """False where it was there already."""
-
-
-def make_base(
-    folder: str | Path,
-    *,
-    seed: int,
-    steps: int = TINY_SETTINGS.steps,
-    difficulty: str = DEFAULT_DIFFICULTY,
-    train: int = 4000,
-    heldout: int = 200,
-    on_progress: OnProgress | None = None,
-) -> TinyBase:
-    """Make the embedded default: problems in folder/data, the warm-started model in folder/base.
-
-    Everything is made in a hidden folder beside it that is renamed at the end, so a folder that exists is
-    complete. One that was made with the same arguments is used as it is, also if another process was
-    quicker. Runs on the CPU, in one thread; the same arguments give the same weights on the same machine.
-
-    raises    ConfigError if the folder holds something else, or the arguments make no problem set
-    """
-    folder = Path(folder)
-    wanted = {
-        "recipe": RECIPE, "seed": seed, "steps": steps, "difficulty": difficulty, "train": train, "heldout": heldout
-    }  # fmt: skip
-    replace(TINY_SETTINGS, steps=steps)  # refuses bad steps before anything is made
-    if _occupied(folder):
-        return _existing_base(folder, wanted, made=False)
-    with _renamed_when_complete(folder) as unfinished:
-        if _launched_for_more():
-            _build_apart(unfinished, wanted, on_progress)
-        else:
-            _build_base(unfinished, wanted, on_progress)
-    return _existing_base(folder, wanted, made=True)
-
-
-def tiny_demonstrations(
-    questions: Sequence[str], *, steps: int, batch_size: int, seed: int, curriculum: Curriculum | None = None
-) -> list[Demonstration]:
-    """steps x batch_size demonstrations in the order in which they are to be shown.
-
-    The questions are gone through in passes, each in a new random order.
-    """
-    curriculum = curriculum or Curriculum()
-    random_source = random.Random(f"{RECIPE}:{seed}")
-    late_from = round(steps * curriculum.worked_share) * batch_size
-    late_shares = (curriculum.late_worked, curriculum.late_guess, curriculum.late_bare)
-    demonstrations: list[Demonstration] = []
-    while len(demonstrations) < steps * batch_size:
-        for question in random_source.sample(questions, len(questions)):
-            late = len(demonstrations) >= late_from
-            style = random_source.choices((_worked, _guess, _bare), late_shares)[0] if late else _worked
-            demonstrations.append(_chat(question, style(question)))
-    return demonstrations[: steps * batch_size]
 
 
 def warm_start(
@@ -320,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     """Check everything that can be checked, then load, train and save."""
     out = Path(options.out)
-    if _occupied(out):
+    if occupied(out):
         raise ConfigError(f"{out}: exists already; name another folder with --out, or remove it")
     model_path = Path(options.model)
     if model_path.exists() and not (model_path / "config.json").is_file():
@@ -336,7 +221,7 @@ def _run(options: argparse.Namespace) -> None:
     print(f"{len(demonstrations)} demonstrations, {settings.steps} steps of {settings.batch_size}", flush=True)
     done = warm_start(model, tokenizer, demonstrations, settings, _print_progress)
     if int(os.environ.get("RANK", "0")) == 0:
-        with _renamed_when_complete(out) as unfinished, quiet_libraries():
+        with renamed_when_complete(out) as unfinished, quiet_libraries():
             model.save_pretrained(unfinished)
             tokenizer.save_pretrained(unfinished)
     left_out = f"; {done.left_out} demonstrations above {settings.max_length} tokens left out" if done.left_out else ""
@@ -452,23 +337,6 @@ def _said(role: str, content: str) -> Message:
     return {"role": role, "content": content}
 
 
-def _chat(question: str, response: str) -> Demonstration:
-    return Demonstration(prompt=[_said("user", question)], completion=[_said("assistant", response)])
-
-
-def _worked(question: str) -> str:
-    problem = solve(question)
-    return rf"{problem.solution} \boxed{{{problem.answer}}}"
-
-
-def _guess(question: str) -> str:
-    return rf"\boxed{{{solve(question).answer}}}"
-
-
-def _bare(question: str) -> str:
-    return str(solve(question).answer)
-
-
 def _trainer(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -570,86 +438,8 @@ def _progress_callback(on_progress: OnProgress, steps: int) -> TrainerCallback:
     return Reporter()
 
 
-def _build_base(folder: Path, wanted: dict[str, Any], on_progress: OnProgress | None) -> None:
-    """The recipe itself: problems, model, warm start, record."""
-    started = time.perf_counter()
-    problems = write_problems(
-        folder / "data",
-        seed=wanted["seed"],
-        train=wanted["train"],
-        heldout=wanted["heldout"],
-        difficulty=wanted["difficulty"],
-    )
-    settings = replace(TINY_SETTINGS, steps=wanted["steps"], seed=wanted["seed"])
-    questions = [str(row["question"]) for _, row in read_jsonl(problems.train)]
-    demonstrations = tiny_demonstrations(
-        questions, steps=settings.steps, batch_size=settings.batch_size, seed=settings.seed
-    )
-    tokenizer = build_tokenizer()
-    model = build_model(tokenizer, seed=settings.seed)
-    with _one_thread():
-        done = warm_start(model, tokenizer, demonstrations, settings, on_progress)
-    with quiet_libraries():
-        model.save_pretrained(folder / "base")
-        tokenizer.save_pretrained(folder / "base")
-    record = {
-        **wanted,
-        "curriculum": asdict(Curriculum()),
-        "warm_start": asdict(settings),
-        "loss": done.loss,
-        "seconds": round(time.perf_counter() - started, 1),
-        "weights_sha256": hashlib.sha256((folder / "base" / "model.safetensors").read_bytes()).hexdigest(),
-        "versions": {name: metadata.version(name) for name in ("torch", "transformers", "trl")},
-    }
-    write_atomically(folder / RECIPE_FILE, json.dumps(record, indent=2) + "\n")
-
-
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """A model this small gains nothing from a second thread, and on a busy machine waits for it."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _launched_for_more() -> bool:
-    """Whether a launcher made this process one of several, or set up a way of training that a trainer would adopt."""
-    wishes = [os.environ.get(f"ACCELERATE_{name}", "no") for name in ("USE_DEEPSPEED", "USE_FSDP", "MIXED_PRECISION")]
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1 or any(wish.lower() not in ("no", "false") for wish in wishes)
-
-
-def _is_launcher_variable(name: str) -> bool:
-    return name in RANK_VARIABLES or name.startswith(LAUNCHER_PREFIXES)
-
-
-def _build_apart(folder: Path, wanted: dict[str, Any], on_progress: OnProgress | None) -> None:
-    """Build in a process that knows nothing of the other ranks: a trainer in this one would wait for them all."""
-    code = (
-        "import json, sys; from pathlib import Path; from dataclasses import asdict; from veriward.train import sft; "
-        "folder, wanted = json.loads(sys.argv[1]); "
-        "sft._build_base(Path(folder), wanted, lambda progress: print(json.dumps(asdict(progress)), flush=True))"
-    )
-    environment = {name: value for name, value in os.environ.items() if not _is_launcher_variable(name)}
-    command = [sys.executable, "-c", code, json.dumps([str(folder), wanted])]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
-        try:
-            for line in child.stdout or ():
-                if on_progress is not None and line.startswith('{"step"'):
-                    on_progress(Progress(**json.loads(line)))
-        except BaseException:
-            child.terminate()
-            raise
-    if child.returncode != 0:
-        raise RuntimeError(f"making the tiny base model failed with exit code {child.returncode}; its error is above")
-
-
-@contextlib.contextmanager
-def _renamed_when_complete(folder: Path) -> Iterator[Path]:
+def renamed_when_complete(folder: Path) -> Iterator[Path]:
     """A hidden folder beside `folder` that takes its name if the body ends well, and is removed otherwise.
 
     If `folder` came into being meanwhile, the new one is dropped: whoever was first has made a complete one.
@@ -662,32 +452,15 @@ def _renamed_when_complete(folder: Path) -> Iterator[Path]:
         yield inner
         with contextlib.suppress(OSError):
             inner.rename(folder)
-        if not _occupied(folder):
+        if not occupied(folder):
             raise ConfigError(f"{folder}: could not be put in place; is something else there?")
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _occupied(folder: Path) -> bool:
+def occupied(folder: Path) -> bool:
     """An empty folder is free to be filled."""
     return folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
-
-
-def _existing_base(folder: Path, wanted: dict[str, Any], *, made: bool) -> TinyBase:
-    recipe = folder / RECIPE_FILE
-    try:
-        found = json.loads(recipe.read_text("utf-8"))
-        different = [f"{name} {found.get(name)!r}" for name in wanted if found.get(name) != wanted[name]]
-    except (OSError, ValueError, AttributeError) as error:
-        raise ConfigError(
-            f"{folder}: exists, but holds no tiny base model (no readable {RECIPE_FILE}); name another folder"
-        ) from error
-    if different:
-        raise ConfigError(
-            f"{folder}: was made with {', '.join(different)}, not what was asked for; "
-            "name another folder, or remove this one"
-        )
-    return TinyBase(folder=folder, model=folder / "base", problems=check_problems(folder / "data"), made=made)
 
 
 if __name__ == "__main__":
