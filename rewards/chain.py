@@ -10,6 +10,8 @@ from veriward.rewards.response import Completion, reasoning_text, response_text
 from veriward.rewards.verdict import Decision, Extraction, Outcome, Reason, Verdict
 
 ANSWER_IN_REASONING = "answer_in_reasoning"
+LONG_REFERENCE = 1_000
+"""Characters above which nothing is remembered of a reference."""
 
 
 def verify(response: Completion, reference: str, *, contract: str = DEFAULT, truncated: bool = False) -> Verdict:
@@ -79,10 +81,16 @@ def _verify_texts(
     return tuple(decided[row] for row in batch)
 
 
-@lru_cache(maxsize=16_384)
 def check_reference(reference: str, *, contract: str = DEFAULT) -> Reason | None:
     """Why the contract cannot read this reference, or None if it can. Ask before training, not during it."""
-    return get_contract(contract).check_reference(_text(reference))
+    if len(_text(reference)) > LONG_REFERENCE:
+        return get_contract(contract).check_reference(reference)
+    return _check_reference(reference, contract)
+
+
+@lru_cache(maxsize=16_384)
+def _check_reference(reference: str, contract: str) -> Reason | None:
+    return get_contract(contract).check_reference(reference)
 
 
 def _verdict(

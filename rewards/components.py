@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from veriward.rewards.chain import check_reference, verify_batch
@@ -226,12 +227,23 @@ def judge(
     columns: Mapping[str, Any],
     settings: ComponentSettings,
 ) -> list[Verdict]:
-    """The verdicts that the components of a set read: one per completion, decided once a batch."""
+    """The verdicts that the components of a set read: one per completion, decided once a batch.
+
+    Where the reference cannot be read, the outcome is bad_reference, whatever was wrong with the response too.
+    """
     references = find_references(columns, settings.reference_column)
     if completion_ids is not None and len(completion_ids) != len(completions):
         raise ValueError(f"got {len(completion_ids)} completion_ids for {len(completions)} completions")
     truncated = None if completion_ids is None else [_is_cut(ids, settings) for ids in completion_ids]
-    return verify_batch(completions, references, contract=settings.contract, truncated=truncated)
+    verdicts = verify_batch(completions, references, contract=settings.contract, truncated=truncated)
+    return [_of_bad_reference(verdict) for verdict in verdicts]
+
+
+def _of_bad_reference(verdict: Verdict) -> Verdict:
+    refusal = None if verdict.correct else check_reference(verdict.reference, contract=verdict.contract)
+    if refusal is None:
+        return verdict
+    return replace(verdict, outcome=Outcome.BAD_REFERENCE, reason=refusal, method=None)
 
 
 def find_references(columns: Mapping[str, Any], reference_column: str | None) -> list[str]:
@@ -261,8 +273,11 @@ def _reference(value: object, column: str, row: int) -> str:
     """A reference is a text; a whole number from a typed column is as good as its text."""
     if isinstance(value, str):
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value)
+    if not isinstance(value, bool):
+        if isinstance(value, Integral):
+            return str(int(value))
+        if isinstance(value, Real):
+            return repr(float(value))
     raise ValueError(f"column {column!r}, row {row}: a reference is a text or a number, got {value!r}")
 
 
@@ -278,9 +293,7 @@ def _is_cut(token_ids: Sequence[int], settings: ComponentSettings) -> bool:
 
 def _left_out(verdict: Verdict, settings: ComponentSettings) -> bool:
     """The row says nothing about the model, or is to be left out by setting."""
-    if verdict.correct:
-        return False
-    if check_reference(verdict.reference, contract=verdict.contract) is not None:
+    if verdict.outcome is Outcome.BAD_REFERENCE:
         return True
     return settings.unsupported == "abstain" and verdict.outcome in NOT_DECIDED
 

@@ -12,7 +12,10 @@ from veriward.rewards.verdict import Extraction
 
 BOX_MARKER = r"\boxed"
 
-SPECIAL_TOKEN = re.compile(r"<\|[A-Za-z0-9_ -]{1,40}\|>|</?s>|<(?:pad|eos|bos|unk)>|\[(?:PAD|EOS|BOS)\]")
+SPECIAL_TOKEN = re.compile(
+    r"<[|｜][^<>|｜]{1,60}[|｜]>|</?s>|<(?:pad|eos|bos|unk|mask)>|\[(?:PAD|EOS|BOS|UNK|CLS|SEP|MASK)\]"
+    r"|[<\[](?:extra_id_|unused_?|SPECIAL_|reserved_)[A-Za-z0-9_]{1,30}[>\]]"
+)
 """Markers of tokenizers that can be left in decoded text: no part of what a reader sees."""
 
 NUMBER = re.compile(

@@ -38,7 +38,8 @@ SHORT_DENOMINATOR = re.compile(r"\\frac(\{[^{}]*\})([0-9A-Za-z])")
 INNERMOST = re.compile(
     r"\\frac\{(?P<over>[^{}]*)\}\{(?P<under>[^{}]*)\}|\\sqrt\{(?P<root>[^{}]*)\}|\^\{(?P<power>[^{}]*)\}"
 )
-THOUSANDS = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:(?:,|\{,\})[0-9]{3})+(?![0-9,])")
+ENDS = re.compile(rf"\A(?:\s|{SPECIAL_TOKEN.pattern})+|(?:\s|{SPECIAL_TOKEN.pattern})+\Z")
+THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:(?:,|\{,\})[0-9]{3})+(?![0-9,])")
 
 
 def normalize(text: str) -> str:
@@ -46,7 +47,7 @@ def normalize(text: str) -> str:
     text = text.strip()
     if len(text) > MAX_TEXT:
         return text
-    text = _without_outer_delimiters(SPECIAL_TOKEN.sub("", text).strip())
+    text = _without_outer_delimiters(ENDS.sub("", text))
     for command, replacement in COMMANDS:
         text = command.sub(replacement, text)
     text = SPACE.sub("", text)
@@ -71,11 +72,11 @@ def _without_outer_delimiters(text: str) -> str:
 
 
 def _thousands_joined(text: str) -> str:
-    """`1,000` -> `1000`, outside brackets only: `(1,000)` may be a pair."""
+    """`1,000` -> `1000`, outside brackets only: `(1,000)` and `{1,000}` may be pairs."""
     if "," not in text:
         return text
     pieces: list[str] = []
-    depth, done = 0, 0
+    depth, done = int(text.startswith("{")), 0
     for match in THOUSANDS.finditer(text):
         depth += _opened(text, done, match.start())
         pieces.append(text[done : match.start()])

@@ -8,6 +8,9 @@ from typing import Any
 Completion = str | Sequence[Mapping[str, Any]]
 """TRL's completion: plain text, or a list of chat messages."""
 
+REASONING_PARTS = frozenset({"thinking", "reasoning"})
+"""Types of content parts that are not addressed to the reader."""
+
 
 def response_text(completion: Completion) -> str:
     """The text that the model addressed to its reader.
@@ -24,9 +27,13 @@ def response_text(completion: Completion) -> str:
 
 
 def reasoning_text(completion: Completion) -> str:
-    """What a chat template set apart as reasoning: never a source of the answer."""
+    """What a chat template or a server set apart as reasoning: never a source of the answer."""
     message = _last_message(completion)
-    return "" if isinstance(message, str) else _content_text(message.get("reasoning_content"))
+    if isinstance(message, str):
+        return ""
+    content = message.get("content")
+    parts = [] if content is None or isinstance(content, str) else [part for part in content if _is_reasoning(part)]
+    return "".join([_content_text(message.get("reasoning_content")), *map(_part_text, parts)])
 
 
 def _last_message(completion: object) -> str | Mapping[str, Any]:
@@ -46,14 +53,18 @@ def _content_text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence) and not isinstance(content, bytes):
-        return "".join(_part_text(part) for part in content)
+        return "".join(_part_text(part) for part in content if not _is_reasoning(part))
     raise TypeError(f"the content of a message is a text, a list of parts or None, got {type(content).__name__}")
+
+
+def _is_reasoning(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in REASONING_PARTS
 
 
 def _part_text(part: object) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping):
-        text = part.get("text")
+        text = part.get("text", part.get("thinking"))
         return text if isinstance(text, str) else ""
     raise TypeError(f"a part of a message is a text or a mapping, got {type(part).__name__}")

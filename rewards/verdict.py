@@ -46,6 +46,11 @@ class Reason(StrEnum):
     ESTIMATED_COST_TOO_LARGE = "estimated_cost_too_large"
     """Readable, but the size estimate says that deciding it could take seconds."""
 
+    UNDEFINED_VALUE = "undefined_value"
+    """`1/0`, `x/(x-x)`: equal to nothing, and no answer."""
+    SYMPY_FAILED = "sympy_failed"
+    """SymPy raised on this pair: recorded under its own name, so that it is noticed, and the run goes on."""
+
     EXPRESSION_TOO_LONG = "expression_too_long"
     PARENTHESES_TOO_DEEP = "parentheses_too_deep"
     NUMERIC_LITERAL_TOO_LONG = "numeric_literal_too_long"
@@ -82,6 +87,7 @@ class Reason(StrEnum):
 
     REFERENCE_UNSUPPORTED_EXPRESSION = "reference_unsupported_expression"
     REFERENCE_ESTIMATED_COST_TOO_LARGE = "reference_estimated_cost_too_large"
+    REFERENCE_UNDEFINED_VALUE = "reference_undefined_value"
     REFERENCE_EXPRESSION_TOO_LONG = "reference_expression_too_long"
     REFERENCE_PARENTHESES_TOO_DEEP = "reference_parentheses_too_deep"
     REFERENCE_NUMERIC_LITERAL_TOO_LONG = "reference_numeric_literal_too_long"
@@ -122,7 +128,7 @@ class Method(StrEnum):
     PART_COUNT = "part_count"
     """The numbers of parts differ; nothing was parsed."""
     SYMPY = "sympy"
-    """The difference of every pair of parts was, or was not, simplified to zero."""
+    """The parts were read, and SymPy simplified their differences to zero, or could not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

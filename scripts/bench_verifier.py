@@ -42,6 +42,30 @@ def grammar_pairs(count: int, *, seed: int, contract: str) -> Iterator[Pair]:
         yield answer, _rewritten(draw, answer, other) if draw.random() < 0.6 else other
 
 
+def hostile_pairs(count: int, *, seed: int) -> Iterator[Pair]:
+    """Answers that were slow or raised once: infinity, division by zero, large roots, exponents in disguise."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        inner = _expression(draw, draw.randint(0, 2), LETTERS[: draw.randint(1, 6)], narrow=True)
+        large = f"1e308^{draw.randint(2, 15)}"
+        exponent = draw.choice(["x-x+10^10", "sqrt(4)*10^9", "2^2^12", "(x+60)^50", "1/999983", "y"])
+        answer = draw.choice(
+            [
+                f"({inner})+oo",
+                f"({inner})/0",
+                f"({inner})/(x-x)",
+                f"({inner})^({exponent})",
+                f"sqrt({large}+{inner})",
+                f"({large}+{draw.randint(1, 9)})^{draw.choice(['.2', '0.5', '(1/7)'])}",
+                "+".join(f"sqrt({large}+{k})" for k in range(draw.randint(1, 9))),
+                f"{inner}//{draw.choice(['0', '2', 'x'])}",
+                f"1{'/2' * draw.randint(1, 900)}",
+                f"(({inner})^(1/{draw.randint(2, 9)}))^0.25",
+            ]
+        )
+        yield answer, draw.choice(["oo", "1/0", "1", f"(({answer})^2-1)/(({answer})+1)+1", f"{answer}+0"])
+
+
 def noise_pairs(count: int, *, seed: int) -> Iterator[Pair]:
     """Responses of random characters, boxes and brackets among them, and a reference for each."""
     draw = random.Random(seed)
@@ -125,6 +149,7 @@ def main() -> None:
         with console.status(f"{contract}: {options.strings} strings"):
             measure(f"{contract} grammar", grammar_pairs(half, seed=options.seed, contract=contract), answer, table)
             measure(f"{contract} noise", noise_pairs(half, seed=options.seed), response, table)
+            measure(f"{contract} hostile", hostile_pairs(half // 5, seed=options.seed), answer, table)
         if options.pairs:
             measure(f"{contract} real", read_pairs(options.pairs), answer, table)
     if options.pairs:

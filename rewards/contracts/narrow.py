@@ -4,13 +4,15 @@
     product  = factor (("*" | "/" | "//") factor | power)*          2x and 2(x+1) are products
     factor   = sign* power
     power    = atom ["**" factor]                                   right-associative, binds before a sign
-    atom     = number | letter | "pi" | "oo" | "sqrt(" sum ")" | "(" sum ")"
+    atom     = number | letter | "pi" | "sqrt(" sum ")" | "(" sum ")"
+    answer   = sum | sign* "oo"                                     infinity is an answer, and no operand
 
 No text is ever evaluated: the tree is made here, measured by `size`, and only then built in SymPy,
 node by node. Decimals are exact rationals. Every single letter is a symbol, `e` and `i` too.
 
 Not covered, and refused: other functions, names of several letters, a number right behind a letter or
-bracket (`x2`), equations, units, words, roots of other degrees, sets, intervals and nested tuples.
+bracket (`x2`), leading zeros (`007`), arithmetic with infinity, equations, units, words, roots of other degrees,
+sets, intervals and nested tuples.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from veriward.rewards.verdict import Reason
 if TYPE_CHECKING:
     import sympy
 
-Kind = Literal["number", "letter", "pi", "oo", "sqrt", "neg", "sum", "product", "quotient", "floor", "power"]
+Kind = Literal["number", "letter", "pi", "oo", "sqrt", "neg", "inverse", "sum", "product", "floor", "power"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +51,49 @@ class SizeLimits:
 
     max_text: int = 2_000
     """Characters of one answer: 3,000 additions exhaust the stack."""
-    max_depth: int = 48
-    """Nested brackets and exponents: 200 open brackets break Python's own parser."""
+    max_depth: int = 24
+    """Nested brackets, exponents and floor divisions: 200 open brackets break Python's own parser."""
     max_literal_digits: int = 1_000
     """Digits of one literal, and its scientific exponent: 1e999999999."""
-    max_bits: int = 16_384
-    """Bits of any integer in the expanded form: (((9^64)^64)^64)^64."""
+    max_bits: int = 4_096
+    """Bits of any integer in the expanded form: (((9^64)^64)^64)^64. Three times as much is more than Python prints."""
+    max_root_bits: int = 2_048
+    """Bits under all roots together: SymPy looks for factors of a radicand, and sqrt(1e308^15+7) took 12 s."""
+    max_root_degree: int = 1_000
+    """Denominator of an exponent: 2^(1/999983)."""
+    max_exponent_bits: int = 10
+    """Bits of an exponent that is no plain number: 2^(x-x+10^10)."""
     max_degree: int = 4_096
     """Total degree: ((x^64)^64)^64."""
     max_simplify_terms: int = 250
     """Terms of numerator and denominator of the difference, if it must be simplified: (a+b+c+d+e+f)^64."""
     max_simplify_degree: int = 64
     """Degree of the difference, if it must be simplified: sqrt(12+a+(b^216)^2)."""
-    max_simplify_roots: int = 4
-    """Distinct roots and computed powers in the difference, if it must be simplified: (sqrt(2)+sqrt(3)+…)^16."""
+    max_simplify_root_degree: int = 16
+    """Product of the degrees of all roots on both sides, if it must be simplified: (sqrt(2)+sqrt(3)+sqrt(5))^9, and
+    ((1.5)^(1/5))^(1/4), whose powers in a denominator took 8 s."""
+    max_simplify_bits: int = 1_024
+    """Bits of both sides together, if the difference must be simplified: (1e308+1e-3)^(1/6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """A bound on an expanded polynomial: terms, total degree, bits of a coefficient."""
+    """A bound on an expanded polynomial: terms, total degree, and coefficients of at most 2**bits."""
 
     terms: int
     degree: int
     bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What an expanded form is a polynomial in: a letter, pi, a root, a power with a computed exponent."""
+
+    node: Node
+    bits: int
+    """Of what stands inside it."""
+    degree: int = 1
+    """Of a root: how often it must be multiplied with itself to be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +102,7 @@ class Size:
 
     over: Polynomial
     under: Polynomial
-    atoms: frozenset[Node] = frozenset()
+    atoms: frozenset[Atom] = frozenset()
 
     @property
     def terms(self) -> int:
@@ -95,8 +117,12 @@ class Size:
         return max(self.over.degree, self.under.degree)
 
     @property
-    def roots(self) -> int:
-        return sum(atom.kind in ("sqrt", "power") for atom in self.atoms)
+    def root_degree(self) -> int:
+        return math.prod(atom.degree for atom in self.atoms)
+
+    @property
+    def root_bits(self) -> int:
+        return sum(atom.bits for atom in self.atoms)
 
 
 class Refused(Exception):  # noqa: N818  (an outcome of reading, not an error)
@@ -114,15 +140,23 @@ TOKEN = re.compile(
 )
 
 
+INFINITY = re.compile(r"[+-]*\(?[+-]*oo\)?")
+
+
 def parse(text: str, limits: SizeLimits) -> Node:
     """The tree of one scalar answer in normalised spelling; raises Refused."""
     if len(text) > limits.max_text:
         raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)
+    if INFINITY.fullmatch(text):
+        return Node("neg", (Node("oo"),)) if text.count("-") % 2 else Node("oo")
     parser = _Parser(_tokens(text), limits)
     node = parser.sum(depth=0)
     if parser.peek() is not None:
         raise Refused(Reason.UNSUPPORTED_EXPRESSION)
     return node
+
+
+LEADING_ZEROS = re.compile("0[0-9]")
 
 
 def _tokens(text: str) -> list[re.Match[str]]:
@@ -171,10 +205,11 @@ class _Parser:
                 operator, factor = "*", self.power(depth)
             else:
                 return _product(factors)
-            if operator == "*":
-                factors.append(factor)
+            if operator == "//":
+                depth = self.deeper(depth)
+                factors = [Node("floor", (_product(factors), factor))]
             else:
-                factors = [Node("quotient" if operator == "/" else "floor", (_product(factors), factor))]
+                factors.append(Node("inverse", (factor,)) if operator == "/" else factor)
 
     def starts_implicit_factor(self) -> bool:
         if self.position == len(self.tokens):
@@ -214,6 +249,8 @@ class _Parser:
         return Node("sqrt", (inner,)) if token["word"] else inner
 
     def number(self, text: str) -> Fraction:
+        if LEADING_ZEROS.match(text):
+            raise Refused(Reason.UNSUPPORTED_EXPRESSION)
         mantissa, _, exponent = text.lower().partition("e")
         limit = self.limits.max_literal_digits
         if len(mantissa) > limit or len(exponent) > 8 or abs(int(exponent or 0)) > limit:
@@ -233,8 +270,6 @@ def _product(factors: Sequence[Node]) -> Node:
 def _named(word: str) -> Node:
     if word == "pi":
         return Node("pi")
-    if word == "oo":
-        return Node("oo")
     if len(word) == 1:
         return Node("letter", letter=word)
     raise Refused(Reason.UNSUPPORTED_EXPRESSION)
@@ -242,13 +277,16 @@ def _named(word: str) -> Node:
 
 # ---- how large it is, before anything is evaluated -------------------------------------------------------------------
 
-ONE = Polynomial(1, 0, 1)
+ONE = Polynomial(1, 0, 0)
 
 
 def size(node: Node, limits: SizeLimits) -> Size:
     """A bound on the expanded form of a tree; raises Refused where the bound passes a limit."""
     bound = _size(node, limits)
-    if bound.bits > limits.max_bits or bound.degree > limits.max_degree:
+    within_limits = (
+        bound.bits <= limits.max_bits and bound.degree <= limits.max_degree and bound.root_bits <= limits.max_root_bits
+    )
+    if not within_limits:
         raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)
     return bound
 
@@ -257,7 +295,7 @@ def _size(node: Node, limits: SizeLimits) -> Size:
     match node.kind:
         case "number":
             over, under = node.number.numerator, node.number.denominator
-            return Size(Polynomial(1, 0, over.bit_length() + 1), Polynomial(1, 0, under.bit_length()))
+            return Size(Polynomial(1, 0, _bits(over)), Polynomial(1, 0, _bits(under)))
         case "letter" | "pi" | "oo":
             return _atom(node)
         case "neg":
@@ -266,11 +304,10 @@ def _size(node: Node, limits: SizeLimits) -> Size:
             return reduce(_added, _sizes(node.parts, limits))
         case "product":
             return reduce(_multiplied, _sizes(node.parts, limits))
-        case "quotient":
-            dividend, divisor = _sizes(node.parts, limits)
-            return _multiplied(dividend, _inverse(divisor))
+        case "inverse":
+            return _inverse(size(node.parts[0], limits))
         case "floor":
-            if any(exact_value(part) is None for part in node.parts):
+            if exact_value(node) is None:
                 raise Refused(Reason.UNSUPPORTED_EXPRESSION)
             return reduce(_multiplied, _sizes(node.parts, limits))
         case "sqrt":
@@ -284,7 +321,7 @@ def _sizes(parts: Iterable[Node], limits: SizeLimits) -> list[Size]:
 
 
 def _atom(node: Node) -> Size:
-    return Size(Polynomial(1, 1, 1), ONE, frozenset([node]))
+    return Size(Polynomial(1, 1, 0), ONE, frozenset([Atom(node, 0)]))
 
 
 def _inverse(fraction: Size) -> Size:
@@ -304,24 +341,29 @@ def _added(left: Size, right: Size) -> Size:
     return Size(crossed, _times(left.under, right.under, atoms), atoms)
 
 
-def _times(left: Polynomial, right: Polynomial, atoms: frozenset[Node]) -> Polynomial:
-    bits = left.bits + right.bits + min(left.terms, right.terms).bit_length()
+def _times(left: Polynomial, right: Polynomial, atoms: frozenset[Atom]) -> Polynomial:
+    bits = left.bits + right.bits + _bits(min(left.terms, right.terms))
     return _capped(left.terms * right.terms, left.degree + right.degree, bits, atoms)
 
 
-def _plus(left: Polynomial, right: Polynomial, atoms: frozenset[Node]) -> Polynomial:
+def _plus(left: Polynomial, right: Polynomial, atoms: frozenset[Atom]) -> Polynomial:
     return _capped(left.terms + right.terms, max(left.degree, right.degree), max(left.bits, right.bits) + 1, atoms)
 
 
-def _raised(base: Polynomial, exponent: int, atoms: frozenset[Node]) -> Polynomial:
+def _raised(base: Polynomial, exponent: int, atoms: frozenset[Atom]) -> Polynomial:
     terms = 1 if base.terms == 1 else _binomial(base.terms + exponent - 1, exponent)
-    bits = exponent * (base.bits + (base.terms - 1).bit_length())
+    bits = exponent * (base.bits + _bits(base.terms))
     return _capped(terms, base.degree * exponent, bits, atoms)
 
 
-def _capped(terms: int, degree: int, bits: int, atoms: frozenset[Node]) -> Polynomial:
+def _capped(terms: int, degree: int, bits: int, atoms: frozenset[Atom]) -> Polynomial:
     """There are never more terms than monomials of that degree in that many atoms."""
     return Polynomial(min(terms, _binomial(degree + len(atoms), len(atoms))), degree, bits)
+
+
+def _bits(number: int) -> int:
+    """The smallest b with |number| <= 2**b."""
+    return max(abs(number) - 1, 0).bit_length()
 
 
 MANY = 10**9
@@ -340,9 +382,9 @@ def _power(node: Node, limits: SizeLimits) -> Size:
     inner = size(base, limits)
     value = exact_value(exponent)
     if value is None:
-        return _joined_atom(node, inner, size(exponent, limits))
+        return _computed_power(node, inner, size(exponent, limits), limits)
     steps = abs(value.numerator)
-    if steps > limits.max_bits or value.denominator > limits.max_literal_digits:
+    if steps > limits.max_bits or value.denominator > limits.max_root_degree:
         raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)
     if value.denominator != 1:
         inner = _root(node, inner, value.denominator)
@@ -353,15 +395,20 @@ def _power(node: Node, limits: SizeLimits) -> Size:
 
 def _root(node: Node, radicand: Size, degree: int) -> Size:
     """A root is an atom that carries its radicand's size: an even power of it brings the radicand back."""
-    atoms = radicand.atoms | {node}
+    atoms = radicand.atoms | {Atom(node, radicand.bits, degree)}
     under = _raised(radicand.under, degree - 1, atoms)
-    return Size(_plus(_times(radicand.over, under, atoms), Polynomial(1, 1, 1), atoms), radicand.under, atoms)
+    return Size(_plus(_times(radicand.over, under, atoms), Polynomial(1, 1, 0), atoms), radicand.under, atoms)
 
 
-def _joined_atom(node: Node, *inner: Size) -> Size:
-    """`x^y` is an atom of its own that carries the size of base and exponent."""
-    whole = reduce(_multiplied, inner)
-    return Size(whole.over, whole.under, whole.atoms | {node})
+def _computed_power(node: Node, base: Size, exponent: Size, limits: SizeLimits) -> Size:
+    """`x^y` is an atom that carries its base's size; `x-x+9` may turn out to be a number, so that counts too."""
+    exponent_bits = exponent.bits + _bits(exponent.terms)
+    if exponent_bits > limits.max_exponent_bits:
+        raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)
+    atoms = base.atoms | exponent.atoms | {Atom(node, base.bits, 2)}
+    bits = base.bits << exponent_bits
+    largest = Polynomial(max(base.terms, exponent.terms), max(base.degree, exponent.degree) + 1, bits)
+    return Size(largest, largest, atoms)
 
 
 EXACT_BITS = 4_096
@@ -388,8 +435,8 @@ def _exact(kind: Kind, values: Sequence[Fraction]) -> Fraction | None:
             return sum(values, Fraction(0))
         case "product":
             return math.prod(values, start=Fraction(1))
-        case "quotient":
-            return None if values[1] == 0 else values[0] / values[1]
+        case "inverse":
+            return None if values[0] == 0 else 1 / values[0]
         case "floor":
             return None if values[1] == 0 else Fraction(values[0] // values[1])
         case "power":
@@ -425,8 +472,8 @@ def to_sympy(node: Node) -> sympy.Expr:
             return sympy.Add(*parts)
         case "product":
             return sympy.Mul(*parts)
-        case "quotient":
-            return parts[0] / parts[1]
+        case "inverse":
+            return 1 / parts[0]
         case "floor":
             return parts[0] // parts[1]
         case "sqrt":
@@ -456,11 +503,14 @@ def to_ball(node: Node, points: dict[str, Any]) -> Any:
             return reduce(lambda left, right: left + right, parts)
         case "product":
             return reduce(lambda left, right: left * right, parts)
-        case "quotient":
-            return parts[0] / parts[1]
+        case "inverse":
+            return 1 / parts[0]
+        case "floor":
+            value = exact_value(node) or Fraction(0)  # `size` has seen that there is one
+            return flint.acb(flint.fmpq(value.numerator, value.denominator))
         case "sqrt":
             return parts[0].sqrt()
         case "power":
             return parts[0] ** parts[1]
-        case "oo" | "floor":
+        case "oo":
             return flint.acb("nan")

@@ -10,15 +10,17 @@ Deviations from the rules as first published, each of them only where those woul
 - A size estimate stands before SymPy (`estimated_cost_too_large`), since these rules had no limits of their own.
 - Where enclosures of both values at a sample point are disjoint, the difference cannot simplify to zero, and
   SymPy is not asked to: same outcome, bounded time.
-- A difference without a value (`oo - oo`) decides nothing and is refused.
+- What has no value (`1/0`, `x/(x-x)`) is refused, and infinity is an answer but no operand (`oo-oo`, `1/oo`).
 - Decimals are exact: `0.1+0.2` equals `0.3`.
 
-Known behaviour, kept: `1 2` reads as `12`, `{1,2}` as `(1,2)`, a bare `1,2` is no tuple, `0^0` equals 1, any
-two identical texts are equal, and `\\sin(0)` is unsupported although a person sees the answer.
+Known behaviour, kept: `1 2` reads as `12`, `{1,2}` as `(1,2)`, `2e+3` as 2000, `f(2)` as a product, a bare `1,2` is
+no tuple, `0^0` equals 1, any two identical texts are equal, and `\\sin(0)` is unsupported although a person sees
+the answer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -62,6 +64,8 @@ def decide(candidate: str, reference: str) -> Decision:
 def check_reference(reference: str) -> Reason | None:
     """Why v1 cannot read this reference, or None if it can. An identical answer is equal all the same."""
     normal = normalize(reference)
+    if len(normal) > SIZE_LIMITS.max_text:
+        return Reason.REFERENCE_ESTIMATED_COST_TOO_LARGE
     try:
         _parsed(split_into_parts(normal))
     except Refused as refusal:
@@ -84,6 +88,10 @@ def decide_normalized(candidate: str, reference: str) -> Decision:
 
     if candidate == reference and candidate:
         return decision(Outcome.CORRECT, None, Method.NORMALIZED_EXACT)
+    if len(candidate) > SIZE_LIMITS.max_text:
+        return decision(Outcome.UNSUPPORTED, Reason.ESTIMATED_COST_TOO_LARGE, None)
+    if len(reference) > SIZE_LIMITS.max_text:
+        return decision(Outcome.BAD_REFERENCE, Reason.REFERENCE_ESTIMATED_COST_TOO_LARGE, None)
     candidate_parts, reference_parts = split_into_parts(candidate), split_into_parts(reference)
     if len(candidate_parts) != len(reference_parts):
         return decision(Outcome.WRONG, Reason.DIFFERENT_PART_COUNT, Method.PART_COUNT)
@@ -96,7 +104,7 @@ def decide_normalized(candidate: str, reference: str) -> Decision:
     except Refused as refusal:
         return decision(Outcome.BAD_REFERENCE, refusal.reason.of_reference, None)
     try:
-        equal = _all_equal(candidates, references)
+        equal = _all_equal(list(zip(candidates, references, strict=True)))
     except Refused as refusal:
         return decision(Outcome.UNSUPPORTED, refusal.reason, None)
     if equal:
@@ -129,56 +137,40 @@ class _Part:
 
     tree: Node
     size: Size
+    values: tuple[Any, ...]
+    """Enclosures of its value at the sample points; none for infinity."""
+
+
+_Pair = tuple[_Part, _Part]
 
 
 def _parsed(parts: Sequence[str]) -> list[_Part]:
-    if sum(map(len, parts)) > SIZE_LIMITS.max_text:
-        raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)
-    trees = [narrow.parse(part, SIZE_LIMITS) for part in parts]
-    return [_Part(tree, narrow.size(tree, SIZE_LIMITS)) for tree in trees]
+    try:
+        return [_part(part) for part in parts]
+    except RecursionError:  # the caller's own stack is nearly full
+        raise Refused(Reason.ESTIMATED_COST_TOO_LARGE) from None
 
 
-def _all_equal(candidates: Sequence[_Part], references: Sequence[_Part]) -> bool:
-    """True if every difference is zero; raises Refused if that would cost too much or has no value."""
-    pairs = list(zip(candidates, references, strict=True))
-    if any(_differ_at_a_point(candidate.tree, reference.tree) for candidate, reference in pairs):
-        return False
-    differences = [narrow.to_sympy(candidate.tree) - narrow.to_sympy(reference.tree) for candidate, reference in pairs]
-    open_pairs = [pair for pair, difference in zip(pairs, differences, strict=True) if difference != 0]
-    _refuse_costly([part.size for pair in open_pairs for part in pair])
-    return all(_simplifies_to_zero(difference) for difference in differences if difference != 0)
+def _part(text: str) -> _Part:
+    tree = narrow.parse(text, SIZE_LIMITS)
+    size = narrow.size(tree, SIZE_LIMITS)
+    if _is_infinite(tree):
+        return _Part(tree, size, ())
+    values = _values(tree)
+    if not all(value.is_finite() for value in values):
+        raise Refused(Reason.UNDEFINED_VALUE)
+    return _Part(tree, size, values)
 
 
-def _refuse_costly(sizes: Sequence[Size]) -> None:
-    """The parts share one budget, or a tuple of eight would cost eight times as much."""
-    within_limits = (
-        sum(size.terms for size in sizes) <= SIZE_LIMITS.max_simplify_terms
-        and sum(size.degree for size in sizes) <= SIZE_LIMITS.max_simplify_degree
-        and sum(size.roots for size in sizes) <= SIZE_LIMITS.max_simplify_roots
-    )
-    if not within_limits:
-        raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)
+def _is_infinite(tree: Node) -> bool:
+    return tree.kind == "oo" or (tree.kind == "neg" and tree.parts[0].kind == "oo")
 
 
-def _simplifies_to_zero(difference: sympy.Expr) -> bool:
-    import sympy
-
-    if difference.has(sympy.nan):
-        raise Refused(Reason.UNSUPPORTED_EXPRESSION)
-    return bool(sympy.simplify(difference) == 0)
-
-
-def _differ_at_a_point(left: Node, right: Node) -> bool:
-    """Proof that two trees have different values: disjoint enclosures at a point where both are defined."""
+def _values(tree: Node) -> tuple[Any, ...]:
     import flint
 
     with _flint_precision, flint.ctx.workprec(PRECISION_BITS):
-        for numerator in SAMPLE_NUMERATORS:
-            points = _Points(numerator)
-            left_ball, right_ball = narrow.to_ball(left, points), narrow.to_ball(right, points)
-            if left_ball.is_finite() and right_ball.is_finite() and not left_ball.overlaps(right_ball):
-                return True
-    return False
+        return tuple(narrow.to_ball(tree, _Points(numerator)) for numerator in SAMPLE_NUMERATORS)
 
 
 class _Points(dict[str, Any]):
@@ -192,3 +184,51 @@ class _Points(dict[str, Any]):
         import flint
 
         return flint.acb(flint.fmpq(self.numerator, 997 + 61 * ord(letter) % 1009))
+
+
+def _all_equal(pairs: Sequence[_Pair]) -> bool:
+    """Whether the parts of every pair are equal; raises Refused if finding out would cost too much."""
+    if any(_have_different_values(*pair) for pair in pairs):
+        return False
+    try:
+        return _all_differences_are_zero([pair for pair in pairs if pair[0].tree != pair[1].tree])
+    except (RecursionError, MemoryError):
+        raise Refused(Reason.ESTIMATED_COST_TOO_LARGE) from None
+    except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError):
+        raise Refused(Reason.SYMPY_FAILED) from None
+
+
+def _have_different_values(left: _Part, right: _Part) -> bool:
+    """Proof that two parts differ: one is infinite, or enclosures at one point are disjoint."""
+    if not left.values or not right.values:
+        return left.tree != right.tree
+    return any(not one.overlaps(other) for one, other in zip(left.values, right.values, strict=True))
+
+
+def _all_differences_are_zero(pairs: Sequence[_Pair]) -> bool:
+    import sympy
+
+    differences = [_difference(left.tree, right.tree) for left, right in pairs]
+    if any(difference.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo) for difference in differences):
+        raise Refused(Reason.UNDEFINED_VALUE)
+    open_pairs = [pair for pair, difference in zip(pairs, differences, strict=True) if difference != 0]
+    _refuse_costly([part.size for pair in open_pairs for part in pair])
+    return all(sympy.simplify(difference) == 0 for difference in differences if difference != 0)
+
+
+def _difference(left: Node, right: Node) -> sympy.Expr:
+    """Always taken in the same direction: SymPy may see that a-b is zero and not that b-a is."""
+    first, second = sorted((left, right), key=repr)
+    return narrow.to_sympy(first) - narrow.to_sympy(second)
+
+
+def _refuse_costly(sizes: Sequence[Size]) -> None:
+    """The parts share one budget, or a tuple of eight would cost eight times as much."""
+    within_limits = (
+        sum(size.terms for size in sizes) <= SIZE_LIMITS.max_simplify_terms
+        and sum(size.degree for size in sizes) <= SIZE_LIMITS.max_simplify_degree
+        and sum(size.bits for size in sizes) <= SIZE_LIMITS.max_simplify_bits
+        and math.prod(size.root_degree for size in sizes) <= SIZE_LIMITS.max_simplify_root_degree
+    )
+    if not within_limits:
+        raise Refused(Reason.ESTIMATED_COST_TOO_LARGE)

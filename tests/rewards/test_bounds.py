@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from veriward.rewards import Outcome, verify, verify_answer
-from veriward.scripts.bench_verifier import grammar_pairs, noise_pairs
+from veriward.scripts.bench_verifier import grammar_pairs, hostile_pairs, noise_pairs
 
 
 def text_of(parts):
@@ -53,4 +53,25 @@ def test_thousands_of_strings_raise_nothing_and_at_most_half_of_the_grammar_is_r
         refused[verdict.supported] += 1
     for candidate, reference in noise_pairs(2_000, seed=1):
         assert verify(candidate, reference, contract=contract).contract == contract
+    for candidate, reference in hostile_pairs(500, seed=1):
+        assert verify_answer(candidate, reference, contract=contract).contract == contract
     assert refused[False] <= 1_000, refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", ["v1", "v2"])
+def test_which_side_is_the_reference_does_not_change_what_is_correct(contract):
+    for candidate, reference in [*grammar_pairs(500, seed=2, contract=contract), *hostile_pairs(200, seed=2)]:
+        one = verify_answer(candidate, reference, contract=contract)
+        other = verify_answer(reference, candidate, contract=contract)
+        assert one.correct == other.correct, (candidate, reference)
+
+
+@pytest.mark.parametrize("contract", ["v1", "v2"])
+def test_a_caller_whose_stack_is_nearly_full_gets_a_verdict(contract):
+    nested = "(" * 15 + "x" + "+1)/2" * 15
+
+    def deeper(levels):
+        return deeper(levels - 1) if levels else verify_answer(nested, "y", contract=contract)
+
+    assert deeper(700).outcome in Outcome

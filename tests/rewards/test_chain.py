@@ -70,6 +70,14 @@ def test_an_answer_in_the_reasoning_alone_is_no_answer_and_flagged():
     assert (verdict.outcome, verdict.flags) == ("no_answer", ("answer_in_reasoning",))
 
 
+@pytest.mark.parametrize(
+    "part", [{"type": "thinking", "thinking": r"\boxed{4}"}, {"type": "reasoning", "text": r"\boxed{4}"}]
+)
+def test_a_reasoning_part_is_reasoning_too(part):
+    verdict = verify([{"role": "assistant", "content": [part]}], "4")
+    assert (verdict.outcome, verdict.flags) == ("no_answer", ("answer_in_reasoning",))
+
+
 def test_an_answer_beside_reasoning_is_not_flagged():
     verdict = verify([{"role": "assistant", "content": r"\boxed{4}", "reasoning_content": r"\boxed{5}"}], "4")
     assert (verdict.outcome, verdict.flags) == ("correct", ())
@@ -94,8 +102,8 @@ def test_a_completion_that_is_no_text_and_no_messages_is_a_wiring_mistake(comple
 
 
 def test_every_refusal_has_its_twin_for_references():
-    decided = {Reason.NOT_EQUAL, Reason.DIFFERENT_PART_COUNT, Reason.NO_ANSWER}
-    for reason in set(Reason) - decided:
+    of_a_pair = {Reason.NOT_EQUAL, Reason.DIFFERENT_PART_COUNT, Reason.NO_ANSWER, Reason.SYMPY_FAILED}
+    for reason in set(Reason) - of_a_pair:
         assert reason.is_of_reference or reason.of_reference.is_of_reference
 
 

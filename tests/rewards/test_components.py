@@ -3,6 +3,7 @@
 import pickle
 from inspect import signature
 
+import numpy as np
 import pytest
 
 from veriward.rewards import (
@@ -70,7 +71,12 @@ def test_a_number_in_a_typed_column_is_as_good_as_its_text(reference):
     assert accuracy_reward(completions=["4"], answer=[reference]) == [1.0]
 
 
-@pytest.mark.parametrize("reference", [None, True, ["4"], {"value": 4}])
+def test_the_numbers_of_a_typed_array_are_numbers_too():
+    for reference in (np.int64(4), np.float64(4.0), np.float32(4.0)):
+        assert accuracy_reward(completions=["4"], answer=[reference]) == [1.0]
+
+
+@pytest.mark.parametrize("reference", [None, True, np.True_, ["4"], {"value": 4}])
 def test_a_reference_of_another_type_is_refused_with_its_row(reference):
     with pytest.raises(ValueError, match="'answer', row 1"):
         accuracy_reward(completions=["4", "4"], answer=["4", reference])
@@ -226,6 +232,13 @@ def test_columns_and_shares_are_logged():
     assert shares["format_valid"] == 0.75
     assert shares["truncated"] == 0.5
     assert shares["paid_through_fallback"] == 0.5
+
+
+def test_a_row_that_is_left_out_for_its_reference_is_counted_as_such():
+    shares = {}
+    component = make_components()[0]
+    component(completions=["no", r"\boxed{\sin 0}"], answer=["?", "?"], log_metric=shares.__setitem__)
+    assert shares["outcome/bad_reference"] == 1.0
 
 
 def test_nothing_is_paid_through_the_fallback_if_it_pays_nothing():

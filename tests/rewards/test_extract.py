@@ -27,6 +27,7 @@ from veriward.rewards.extract import extract
         pytest.param("about 1e5", "1e5", "last_number", id="a scientific number is one number"),
         pytest.param("about .5", ".5", "last_number", id="a number may begin with its point"),
         pytest.param("It is 4.<|im_end_7|>", "4", "last_number", id="special tokens are not visible text"),
+        pytest.param("<extra_id_7> [unused7] <SPECIAL_7> <｜tool▁7｜>", None, "none", id="whatever their spelling"),
         pytest.param("No idea.", None, "none", id="no number, no candidate"),
         pytest.param("", None, "none", id="nothing at all"),
     ],
