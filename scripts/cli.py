@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from veriward.eval.errors import ConfigError
+from veriward.eval.errors import ConfigError, disk_full_in_one_line
 
 if TYPE_CHECKING:
     from veriward.eval.loop import EvalResult, Progress
@@ -176,7 +176,7 @@ def evaluate(
     out = out or default_folder(model, problems, describe_run(generator, problem_set, **options))
     started = time.perf_counter()
     try:
-        with show_progress(console) as on_progress:
+        with disk_full_in_one_line(out), show_progress(console) as on_progress:
             result = run(generator, problem_set, out, **options, on_progress=on_progress)
     except KeyboardInterrupt:
         print(f"stopped; the same command with --out {out} goes on from here", file=sys.stderr)

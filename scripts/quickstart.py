@@ -29,7 +29,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from veriward.eval.errors import ConfigError
+from veriward.eval.errors import ConfigError, disk_full_in_one_line, need
 
 if TYPE_CHECKING:
     from veriward.eval.loop import EvalResult
@@ -40,6 +40,7 @@ PRESET = "quickstart_cpu"
 SAMPLES = 4
 TEMPERATURE = 1.0
 BATCH_SIZE = 200
+NEEDED_MIB = 150
 SIDE_BY_SIDE = 4
 """Responses shown before and after."""
 KEPT = "tiny"
@@ -67,7 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = command_line(arguments)
     console = Console(highlight=False, soft_wrap=True)
     try:
-        run(options, console)
+        for module in ("yaml", "torch", "trl", "matplotlib", "scipy"):
+            need(module, extra="train", purpose="the quickstart")
+        refuse_small_disk(options.out)
+        with disk_full_in_one_line(options.out):
+            run(options, console)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
@@ -117,6 +122,14 @@ def run(options: argparse.Namespace, console: Console) -> None:
     shutil.copyfile(out / "grpo" / "curves.png", out / "curves.png")
     write_report(out / "report.md", figures, pairs, settings, len(problems))
     where(console, out, trained, time.monotonic() - started)
+
+
+def refuse_small_disk(out: Path) -> None:
+    """Before a minute is spent on the warm start."""
+    present = next(folder for folder in (out, *out.absolute().parents) if folder.is_dir())
+    free = shutil.disk_usage(present).free // 2**20
+    if free < NEEDED_MIB:
+        raise ConfigError(f"--out {out}: {free} MiB of disk are free there; wanted {NEEDED_MIB}; choose another folder")
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -336,9 +349,12 @@ def where(console: Console, out: Path, trained: Path, seconds: float) -> None:
         (trained, "the trained model with its tokenizer"),
     ):
         console.print(f"  {name!s:<40} {what}", markup=False)
-    console.print("next: your own model and problems", style="dim")
+    console.print("next, with your own model and problems (rows with a question and an answer):", style="dim")
+    if Path(".venv/bin/activate").is_file():
+        console.print("  . .venv/bin/activate", markup=False)
     console.print(
-        "  accelerate launch -m veriward.train.grpo --config qwen3_0.6b_base_1gpu --problems FILE.jsonl --check",
+        "  python -m veriward.train.grpo --config qwen3_0.6b_base_1gpu --model_name_or_path MODEL "
+        "--problems FILE.jsonl --check",
         markup=False,
     )
 

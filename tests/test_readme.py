@@ -61,20 +61,25 @@ def test_the_trl_example_trains_with_a_model_and_a_dataset_in_place(tiny_model, 
 
 HOW = {
     "bash scripts/quickstart": ["bash", "scripts/quickstart", "--help"],
+    "pip install -e . -c constraints.txt": None,
     "pip install -e .[train] -c constraints.txt": None,
+    "python train/grpo.py --config quickstart_cpu --check": [
+        *("python", "train/grpo.py", "--config", "quickstart_cpu", "--check"),
+    ],
     "accelerate launch train/grpo.py --config train/presets/qwen3_0.6b_base_1gpu.yaml": [
         *("accelerate", "launch", "train/grpo.py", "--config", "train/presets/qwen3_0.6b_base_1gpu.yaml", "--check"),
     ],
     "veriward audit v1": ["veriward", "audit", "v1"],
     "veriward audit v2": ["veriward", "audit", "v2"],
     "veriward verify \\boxed{x^x} 4": ["veriward", "verify", r"\boxed{x^x}", "4"],
-    "accelerate launch train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20": [
+    "accelerate launch train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20 --output_dir runs/try": [
         *("accelerate", "launch", "train/grpo.py", "--config", "train/presets/quickstart_cpu.yaml", "--max_steps", "1"),
-        *("--per_device_train_batch_size", "16"),
+        *("--per_device_train_batch_size", "16", "--output_dir", "runs/try"),
     ],
-    "torchrun --nproc_per_node 2 train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20": [
+    "torchrun --nproc_per_node 2 train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20"
+    " --output_dir runs/try2": [
         *("torchrun", "--nproc_per_node", "2", "train/grpo.py", "--config", "train/presets/quickstart_cpu.yaml"),
-        *("--max_steps", "1", "--per_device_train_batch_size", "16"),
+        *("--max_steps", "1", "--per_device_train_batch_size", "16", "--output_dir", "runs/try2"),
     ],
     "veriward eval --model runs/quickstart/tiny/base --problems runs/quickstart/tiny/data/heldout.jsonl"
     " --instruction  --max-new-tokens 48": [
@@ -102,6 +107,21 @@ def test_a_command_of_the_readme_runs(command, tiny_model):
     how = [str(BIN / word) if (BIN / word).is_file() else word for word in HOW[command]]
     done = subprocess.run(how, cwd=tiny_model, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_example_of_a_config_is_valid(tmp_path, monkeypatch, capsys):
+    from veriward.train.grpo import main
+
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f'{{"text": "What is {number}+3?", "key": "{number + 3}"}}\n' for number in range(8))
+    Path("mine.jsonl").write_text(rows, encoding="utf-8")
+    Path("mine.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    assert main(["--config", "mine.yaml", "--check"]) == 0
+    assert "8 problems of mine.jsonl; every reference can be read" in capsys.readouterr().out
+
+
+def test_no_placeholder_is_left():
+    assert not re.findall(r"\b[A-Z]{4,}_[A-Z]{4,}\b", README)
 
 
 @pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)\)", README))

@@ -94,7 +94,7 @@ def make_configs(settings: Settings, device: str) -> Configs:
         grpo = GRPOConfig(**{**chosen, **given})
     except (ValueError, TypeError, NotImplementedError, ImportError) as error:
         raise ConfigError(f"{settings.source}: {one_line(error)}") from error
-    name = torch.cuda.get_device_name() if on_cuda else f"cpu, {torch.get_num_threads()} threads"
+    name = torch.cuda.get_device_name() if on_cuda else f"cpu, {torch.get_num_threads()} thread(s)"
     return Configs(grpo=grpo, model=model_config, device_name=name)
 
 

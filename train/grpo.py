@@ -23,7 +23,7 @@ if sys.path and Path(sys.path[0] or ".").resolve() == Path(__file__).resolve().p
     del sys.path[0]
 
 try:  # light modules only: torch and trl are imported when everything else has been checked
-    from veriward.eval.errors import ConfigError
+    from veriward.eval.errors import ConfigError, disk_full_in_one_line
     from veriward.rewards import Component, make_components
     from veriward.train.batch import BatchPlan, plan_batch
     from veriward.train.configs import Configs, device_of, make_configs, one_line, refuse_missing_packages
@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if settings.check_only:
             check(settings)
             return 0
-        result = train(settings)
+        with disk_full_in_one_line(settings.output_dir):
+            result = train(settings)
     except ConfigError as error:
         if rank() == 0:
             print(error, file=sys.stderr)
@@ -117,7 +118,8 @@ def check(settings: Settings) -> None:
     set_environment(settings.env)
     prompt_template(settings.run)
     present = Path(settings.run.problems).exists()
-    problems = training_set(settings.run) if present else None
+    to_come = settings.run.prepare == "tiny" or not settings.run.problems.endswith((".jsonl", ".json"))
+    problems = training_set(settings.run) if present or not to_come else None
     plan = plan_batch(settings, ranks=world_size(), prompts=len(problems.rows) if problems else None)
     quiet_libraries(None)
     found = device_of(settings, strict=False)

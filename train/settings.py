@@ -37,6 +37,9 @@ LIBRARY_SOURCES = (
 )
 """Where the fields of GRPOConfig (three classes, the later ones override) and ModelConfig stand."""
 
+OF_THE_PROBLEMS = ("problems_split", "question_column", "reference_column")
+"""Keys that describe the problems of a config; given other problems on the command line, they go with the old ones."""
+
 FILE_OR_MAPPING = ("deepspeed", "fsdp_config", "accelerator_config")
 """Keys whose text is the path of a JSON file."""
 
@@ -462,7 +465,10 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     content = read_yaml(path)
     env = environment(path.name, content.pop("env", None))
     values = {name: checked(path.name, known_key(path.name, name), value) for name, value in content.items()}
-    values |= dict(command_line_values(options))
+    given = dict(command_line_values(options))
+    if "problems" in given:  # what the file says of its own problems does not hold for these
+        values = {name: value for name, value in values.items() if name not in OF_THE_PROBLEMS}
+    values |= given
     if "problems" not in values:
         raise ConfigError(f"{path.name}: 'problems' is missing; set it to a JSONL file or the name of a `datasets` set")
     if not values.get("model_name_or_path"):

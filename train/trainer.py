@@ -1,6 +1,7 @@
 """TRL's GRPOTrainer with as little changed as possible, and the callbacks of a run.
 
 Overridden, each for one reason:
+- `create_model_card`: TRL drafts a card with every save, 'a fine-tuned version of None', without one measured number.
 - `_calculate_rewards`: every completion is recorded with the values that the trainer goes on to use, and a
   stop string is no part of the response, as in evaluation.
 - `_generate_single_turn`: TRL calls `generate` without the tokenizer, so stop strings raise; and it takes
@@ -43,6 +44,9 @@ class RecordingTrainer(GRPOTrainer):
         if self._stop_strings and not self.use_vllm:
             model = self.accelerator.unwrap_model(self.model)
             model.generate = functools.partial(model.generate, tokenizer=self._tokenizer)
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: a card is written from an evaluation."""
 
     def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
         completion_ids, logprobs = super()._generate_single_turn(*args, **kwargs)  # type: ignore[no-untyped-call]
@@ -115,6 +119,7 @@ class MetricsCallback(TrainerCallback):
         self._say = say
         self._started = time.monotonic()
         self._first_step: int | None = None
+        self._steps_without_reward = 0
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -135,12 +140,27 @@ class MetricsCallback(TrainerCallback):
             return
         self._metrics.write([metrics_row(state.global_step, state.epoch, logs)])
         if "reward" in logs:
+            self._warn_if_nothing_is_right(logs)
             self._say(progress_line(state.global_step, state.max_steps, logs, self._seconds_left(state)))
+
+    def _warn_if_nothing_is_right(self, logs: dict[str, Any]) -> None:
+        if logs.get("outcome/correct", 0.0) > 0:
+            self._steps_without_reward = -(10**9)  # it can: no word of it any more
+        self._steps_without_reward += 1
+        if self._steps_without_reward == PATIENCE:
+            self._say(
+                f"WARNING: {PATIENCE} steps and not one right answer, so there is nothing to learn from; read the "
+                "responses in rollouts-0.jsonl: are template and instruction those the model knows, are they cut off "
+                "(truncated), are the problems too hard?"
+            )
 
     def _seconds_left(self, state: TrainerState) -> float:
         done = state.global_step - (self._first_step or 0)
         return (time.monotonic() - self._started) / max(1, done) * (state.max_steps - state.global_step)
 
+
+PATIENCE = 5
+"""Log rows without one right answer before a word is said."""
 
 HEADER = "     step  accuracy  format  tokens  entropy  truncated  s/step    left"
 

@@ -17,12 +17,12 @@ pytest.importorskip("trl")
 
 from veriward.eval.errors import ConfigError
 from veriward.rewards import get_contract
-from veriward.train.grpo import train, weight_warnings
+from veriward.train.grpo import main, train, weight_warnings
 from veriward.train.processes import launcher_warnings
 from veriward.train.rollouts import read_lines
 from veriward.train.run_record import make_way
 from veriward.train.settings import read_settings
-from veriward.train.trainer import cut_after_stop, without_stop
+from veriward.train.trainer import MetricsCallback, cut_after_stop, without_stop
 
 SCRIPT = str(Path(__file__).parents[2] / "train" / "grpo.py")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "HF_HUB_OFFLINE": "1"}
@@ -324,3 +324,24 @@ def test_a_model_folder_without_a_tokenizer_is_refused_before_anything_is_writte
         train(read_settings(words(model_name_or_path=[str(tmp_path / "no model")])), say=lambda line: None)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_problem_file_is_no_data_set_to_be_fetched(words, capsys):
+    assert main([*words(problems=["missing.jsonl"]), "--check"]) == 2
+    assert "missing.jsonl: no such file" in capsys.readouterr().err
+
+
+def test_some_steps_without_one_right_answer_are_warned_of_once():
+    said = []
+    callback = MetricsCallback(metrics=None, say=said.append)
+    for _ in range(8):
+        callback._warn_if_nothing_is_right({"outcome/correct": 0.0})
+    assert [line.split(",")[0] for line in said] == ["WARNING: 5 steps and not one right answer"]
+
+
+def test_one_right_answer_is_enough_to_say_nothing():
+    said = []
+    callback = MetricsCallback(metrics=None, say=said.append)
+    for share in (0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0):
+        callback._warn_if_nothing_is_right({"outcome/correct": share})
+    assert said == []

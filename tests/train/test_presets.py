@@ -31,7 +31,7 @@ def math_style(tmp_path):
 
 def options(preset, problems):
     words = ["--config", preset]
-    return [*words, "--problems", str(problems), "--problems_split", "none"] if preset in GPU_PRESETS else words
+    return [*words, "--problems", str(problems), "--reference_column", "answer"] if preset in GPU_PRESETS else words
 
 
 def test_these_presets_exist():

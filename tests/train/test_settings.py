@@ -271,3 +271,10 @@ def test_a_refusal_is_one_line_and_exit_code_2_before_torch_loads(tmp_path):
     assert done.returncode == 2
     assert done.stderr.strip() == "run.yaml: unknown key 'formt_weight'; did you mean 'format_weight'?"
     assert done.stdout.strip() == "False False"
+
+
+def test_what_a_config_says_of_its_problems_does_not_hold_for_others_given_instead(tmp_path):
+    settings = read_settings(["--config", "qwen3_0.6b_1gpu", "--problems", "mine.jsonl", "--reference_column", "key"])
+    assert settings.run.problems_split is None
+    assert settings.run.question_column is None
+    assert settings.run.reference_column == "key"
