@@ -374,7 +374,7 @@ def load_model(name: str, *, device: str, dtype: torch.dtype) -> Any:
     auto_class: Any = AutoModelForCausalLM
     try:
         model, info = auto_class.from_pretrained(name, dtype=dtype, output_loading_info=True)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
         raise ConfigError(f"{name}: no model can be loaded from it: {first_line(error)}") from error
     if info["missing_keys"]:
         missing = sorted(info["missing_keys"])
@@ -390,7 +390,7 @@ def load_tokenizer(name: str) -> Any:
 
     try:
         return AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError) as error:
+    except Exception as error:
         raise ConfigError(f"{name}: no tokenizer can be loaded from it: {first_line(error)}") from error
 
 

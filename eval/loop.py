@@ -104,6 +104,12 @@ def evaluate(
         )
     with RunFolder(out_dir, settings, samples=samples) as folder:
         reused = len(folder.rows)
+        known = {problem.id for problem in asked}
+        foreign = next((row["id"] for row in folder.rows if row["id"] not in known), None)
+        if foreign is not None:
+            raise ConfigError(
+                f"{out_dir}: holds a response to {foreign!r}, which is no problem of this set; choose another"
+            )
         progress = Progress(total=len(asked) * samples, reused=reused)
         progress.add(folder.rows)
         stored = {row["id"] for row in folder.rows}

@@ -134,8 +134,8 @@ def parse_line(path: Path, number: int, line: bytes) -> Row:
         row = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}, line {number}: no UTF-8 text ({error.reason}); wanted one JSON object") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep"
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of over 4,300 digits
+        reason = "nested too deep" if isinstance(error, RecursionError) else getattr(error, "msg", "a number too long")
         raise ConfigError(f"{path}, line {number}: no JSON ({reason}); wanted one JSON object a line") from error
     if not isinstance(row, dict):
         raise ConfigError(f"{path}, line {number}: got {type(row).__name__}; wanted one JSON object a line")

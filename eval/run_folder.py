@@ -18,9 +18,12 @@ from types import TracebackType
 from typing import IO, Any
 
 from veriward.eval.errors import ConfigError
+from veriward.rewards import Outcome
 
 SETTINGS, ROWS, SUMMARY, LOCK = "settings.json", "rows.jsonl", "summary.json", ".lock"
 TEMPORARY = ".tmp-"
+NEEDED = ("id", "sample", "text", "tokens", "truncated", "outcome", "correct", "format_valid")
+"""What a summary is made of."""
 
 Row = dict[str, Any]
 
@@ -90,6 +93,7 @@ class RunFolder:
             return []
         content = file.read_bytes()
         rows = parse_rows(file, content)
+        refuse_foreign_rows(file, rows, samples)
         count = Counter(row["id"] for row in rows)
         whole = [row for row in rows if count[row["id"]] == samples]
         kept = b"".join(map(to_line, whole))
@@ -116,11 +120,39 @@ def parse_rows(file: Path, content: bytes) -> list[Row]:
     for number, line in enumerate(lines[:-1], start=1):
         try:
             rows.append(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == len(lines) - 1:
                 break
             raise ConfigError(f"{file}, line {number}: damaged: {error}; choose another folder") from error
     return rows
+
+
+def refuse_foreign_rows(file: Path, rows: Sequence[object], samples: int) -> None:
+    """A line that no run wrote would be counted as a response."""
+    seen: set[tuple[str, int]] = set()
+    for number, row in enumerate(rows, start=1):
+        problem = row_fault(row, samples) or ("a repeated response" if row_key(row) in seen else "")
+        if problem:
+            raise ConfigError(f"{file}, line {number}: {problem}, so this is no row of the run; choose another folder")
+        seen.add(row_key(row))
+
+
+def row_key(row: Any) -> tuple[str, int]:
+    return row["id"], row["sample"]
+
+
+def row_fault(row: object, samples: int) -> str:
+    """What keeps a line from being a row; empty if nothing does."""
+    if not isinstance(row, dict):
+        return f"a {type(row).__name__}"
+    missing = [name for name in NEEDED if name not in row]
+    if missing:
+        return f"no {missing[0]!r}"
+    if not isinstance(row["id"], str):
+        return f"id {shorten(row['id'])}"
+    if not isinstance(row["sample"], int) or not 0 <= row["sample"] < samples:
+        return f"sample {shorten(row['sample'])}"
+    return "" if row["outcome"] in set(Outcome) else f"outcome {shorten(row['outcome'])}"
 
 
 def differences(stored: object, wanted: object, where: str = "") -> list[str]:
@@ -166,5 +198,5 @@ def lock(folder: Path) -> IO[bytes]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            raise ConfigError(f"{folder}: another process is evaluating into it; wait, or choose another") from None
+            raise ConfigError(f"{folder}: another process is writing into it; wait, or choose another") from None
     return file

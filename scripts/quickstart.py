@@ -90,6 +90,8 @@ def command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--max_steps", "--max-steps", type=int, default=None, help="GRPO steps (default: the preset's)")
     parser.add_argument("--out", type=Path, default=None, help="folder (default runs/quickstart, or …-seedN)")
     options = parser.parse_args(arguments)
+    if not 0 <= options.seed < 2**32:
+        parser.error(f"--seed is {options.seed}; it must be between 0 and {2**32 - 1}")
     if options.max_steps is not None and options.max_steps < 1:
         parser.error(f"--max_steps is {options.max_steps}; it must be at least 1")
     if options.out is None:
@@ -126,6 +128,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def refuse_small_disk(out: Path) -> None:
     """Before a minute is spent on the warm start."""
+    in_the_way = next((path for path in (out, *out.parents) if path.exists() and not path.is_dir()), None)
+    if in_the_way is not None:
+        raise ConfigError(f"--out {out}: {in_the_way} is a file; wanted a folder")
     present = next(folder for folder in (out, *out.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(present).free // 2**20
     if free < NEEDED_MIB:

@@ -45,8 +45,11 @@ def plan_batch(settings: Settings, *, ranks: int, prompts: int | None) -> BatchP
     value = settings.library_value
     per_device, samples = int(value("per_device_train_batch_size")), int(value("num_generations"))
     accumulation, iterations = int(value("gradient_accumulation_steps")), int(value("num_iterations"))
-    for name in ("per_device_train_batch_size", "gradient_accumulation_steps", "num_iterations"):
-        if int(value(name)) < 1:
+    for name in (
+        *("per_device_train_batch_size", "gradient_accumulation_steps", "num_iterations"),
+        *("generation_batch_size", "steps_per_generation"),
+    ):
+        if value(name) is not None and int(value(name)) < 1:
             raise ConfigError(f"{name} is {value(name)}; it must be at least 1")
     if samples < 2:
         raise ConfigError(f"num_generations is {samples}; a group needs at least 2 completions to compare")

@@ -42,7 +42,7 @@ try:  # light modules only: torch and trl are imported when everything else has 
     )
     from veriward.train.prompts import REFERENCE, TrainingSet, prompt_template, training_set
     from veriward.train.rollouts import JsonLines
-    from veriward.train.run_record import make_way, refuse_occupied, write_settings
+    from veriward.train.run_record import is_free, make_way, refuse_occupied, write_settings
     from veriward.train.settings import INSTEAD, Settings, all_keys, presets, read_settings
 except ModuleNotFoundError as missing:
     if missing.name not in ("veriward", "yaml"):
@@ -66,6 +66,7 @@ class RunResult:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    settings: Settings | None = None
     try:
         if "--help" in arguments or "-h" in arguments:
             print(help_text())
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     except KeyboardInterrupt:
         if rank() == 0:
-            print("stopped before the first step; nothing was trained", file=sys.stderr)
+            print(interrupted_in_words(settings), file=sys.stderr)
         return INTERRUPTED
     return INTERRUPTED if result.model is None else 0
 
@@ -179,8 +180,10 @@ def train_on(settings: Settings, problems: TrainingSet, plan: BatchPlan, say: Sa
     quiet_libraries(None)
     configs = make_configs(settings, device_of(settings))
     tokenizer, stop_token_ids = load_tokenizer(settings, configs)
+    held = None
     if rank() == 0:
-        make_way(settings.output_dir, settings.run.existing, say)
+        refuse_own_inputs(settings)
+        held = make_way(settings.output_dir, settings.run.existing, say)
         quiet_libraries(settings.output_dir)
         write_settings(settings, problems, plan, configs, prompt_template(settings.run).settings)
         say(f"settings {settings.digest()[:12]} in {settings.output_dir}; {configs.device_name}")
@@ -205,12 +208,23 @@ def train_on(settings: Settings, problems: TrainingSet, plan: BatchPlan, say: Sa
         say_warnings(settings.output_dir, say)
         result = run_trainer(trainer, settings, plan, say)
     finally:
-        for file in (rollouts, metrics):
+        for file in (rollouts, metrics, held):
             if file is not None:
                 file.close()
     del trainer
     leave_process_group()
     return result
+
+
+def refuse_own_inputs(settings: Settings) -> None:
+    """A folder that is set aside must not take the run's own model or problems with it."""
+    folder = settings.output_dir.resolve()
+    for name, value in (
+        ("model_name_or_path", settings.model["model_name_or_path"]),
+        ("problems", settings.run.problems),
+    ):
+        if Path(str(value)).exists() and folder in (Path(str(value)).resolve(), *Path(str(value)).resolve().parents):
+            raise ConfigError(f"output_dir '{settings.output_dir}' holds {name} '{value}'; choose another folder")
 
 
 def watch(trainer: Any, metrics: JsonLines, say: Say) -> None:
@@ -229,6 +243,7 @@ def make_trainer(
 ) -> Any:
     """Load the model and put everything together; the libraries' own printers are taken out."""
     from datasets import Dataset
+    from safetensors import SafetensorError
     from transformers import PrinterCallback, ProgressCallback
     from trl.trainer.utils import get_peft_config, get_quantization_config
 
@@ -247,8 +262,11 @@ def make_trainer(
             rollouts=rollouts,
             component_settings=components[0].settings,
         )
-    except OSError as error:
-        raise ConfigError(f"model_name_or_path '{configs.model.model_name_or_path}': {one_line(error)}") from error
+    except (AttributeError, ImportError, KeyError, OSError, SafetensorError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{settings.source}: model {configs.model.model_name_or_path} or a setting of TRL's is refused: "
+            f"{type(error).__name__}: {one_line(error)}"
+        ) from error
     for printer in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(printer)
     return trainer
@@ -263,8 +281,8 @@ def load_tokenizer(settings: Settings, configs: Configs) -> tuple[Any, tuple[int
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left", truncation_side="left", **options)
         config = AutoConfig.from_pretrained(name, **options)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"model_name_or_path '{name}': {one_line(error)}") from error
+    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
+        raise ConfigError(f"model_name_or_path '{name}': {type(error).__name__}: {one_line(error)}") from error
     if settings.run.template == "chat" and tokenizer.chat_template is None:
         raise ConfigError(f"{name}: its tokenizer has no chat template; set template: plain, or a template file")
     if tokenizer.eos_token_id is None:
@@ -284,16 +302,13 @@ def run_trainer(trainer: Any, settings: Settings, plan: BatchPlan, say: Say) -> 
     """Train, save, draw. Ctrl-C ends the training with everything up to it on disk."""
     started = time.monotonic()
     folder = settings.output_dir
-    finished = True
+    model: Path | None = None
     try:
         trainer.train()
+        model = save_whole(trainer, folder / "final")
     except KeyboardInterrupt:
-        finished = False
+        pass
     steps = trainer.state.global_step
-    model: Path | None = None
-    if finished:
-        model = folder / "final"
-        trainer.save_model(str(model))
     seconds = time.monotonic() - started
     if rank() == 0:
         picture = draw(folder, say)
@@ -306,6 +321,16 @@ def run_trainer(trainer: Any, settings: Settings, plan: BatchPlan, say: Say) -> 
     return RunResult(folder=folder, model=model, steps=steps, seconds=seconds)
 
 
+def save_whole(trainer: Any, place: Path) -> Path:
+    """The model under its name only once all of it is there: an interruption leaves no half one."""
+    unfinished = place.with_name(f".{place.name}-unfinished")
+    trainer.save_model(str(unfinished))
+    if rank() == 0:
+        unfinished.rename(place)
+    trainer.accelerator.wait_for_everyone()
+    return place
+
+
 def draw(folder: Path, say: Say) -> Path | None:
     try:
         from veriward.train.curves import draw_curves
@@ -313,6 +338,15 @@ def draw(folder: Path, say: Say) -> Path | None:
         say(f"no curves.png: {missing.name} is not installed; run: pip install 'veriward[eval]'")
         return None
     return draw_curves(folder)
+
+
+def interrupted_in_words(settings: Settings | None) -> str:
+    """For an interruption outside the training itself, or a second one in the middle of the tidying up."""
+    if settings is None or is_free(settings.output_dir):
+        return "stopped before the first step; nothing was trained"
+    folder = settings.output_dir
+    final = "final is complete" if (folder / "final").is_dir() else "there is no final model"
+    return f"stopped; what was done is in {folder}: {checkpoints_in_words(folder)}, {final}"
 
 
 def checkpoints_in_words(folder: Path) -> str:

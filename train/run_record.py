@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from veriward.eval.errors import ConfigError
+from veriward.eval.run_folder import LOCK, lock
 from veriward.train.processes import Say
 
 if TYPE_CHECKING:
@@ -36,33 +37,62 @@ RECORDED_PACKAGES = (
     "vllm",
 )
 LEAST_FREE_MIB = 100
+RECORD = "run.json"
+BEFORE_THE_FIRST_STEP = frozenset({RECORD, LOCK, "settings.yaml", "unreadable_references.jsonl", "warnings.log"})
 
 
 def refuse_occupied(folder: Path, existing: str) -> None:
-    """Nothing of an earlier run is mixed with this one or lost."""
-    if folder.exists() and not folder.is_dir():
+    """Nothing of an earlier run is mixed with this one or lost, and what is no run is left alone."""
+    if not folder.name:
+        raise ConfigError(f"output_dir '{folder}' is no folder of its own; wanted one for this run, as runs/first")
+    try:
+        is_file = folder.exists() and not folder.is_dir()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"output_dir {str(folder)!r}: no name for a folder: {reason}") from error
+    if is_file:
         raise ConfigError(f"output_dir '{folder}' is a file; wanted a folder")
-    if folder.is_dir() and any(folder.iterdir()) and existing == "refuse":
+    if is_free(folder):
+        return
+    if not (folder / RECORD).is_file():
+        raise ConfigError(
+            f"output_dir '{folder}' holds files that are no run of ours; choose another with --output_dir"
+        )
+    if existing == "refuse":
         raise ConfigError(
             f"output_dir '{folder}' holds an earlier run; choose another with --output_dir, or keep it under "
             f"another name with --existing set_aside"
         )
+    lock(folder).close()  # refuses while another process is writing into it
 
 
-def make_way(folder: Path, existing: str, say: Say) -> None:
-    """An empty run folder; what was in it stands beside it as NAME.old-1, NAME.old-2, …"""
+def is_free(folder: Path) -> bool:
+    """Nothing is in it, or only what a run leaves that was refused before its first step."""
+    if not folder.is_dir():
+        return True
+    left = {path.name for path in folder.iterdir() if path.is_dir() or path.stat().st_size or path.name == RECORD}
+    return left <= BEFORE_THE_FIRST_STEP
+
+
+def make_way(folder: Path, existing: str, say: Say) -> IO[bytes]:
+    """An empty run folder, locked until the returned file is closed; an earlier run then stands in NAME.old-1, …"""
     refuse_occupied(folder, existing)
-    if folder.is_dir() and any(folder.iterdir()):
-        aside = next(p for n in range(1, 10_000) if not (p := folder.with_name(f"{folder.name}.old-{n}")).exists())
-        folder.rename(aside)
-        say(f"the earlier run in {folder} is now {aside}")
     try:
+        if is_free(folder):
+            for path in folder.iterdir() if folder.is_dir() else ():
+                path.unlink()
+        else:
+            aside = next(p for n in range(1, 10_000) if not (p := folder.with_name(f"{folder.name}.old-{n}")).exists())
+            folder.rename(aside)
+            say(f"the earlier run in {folder} is now {aside}")
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"output_dir '{folder}': cannot be made: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"output_dir '{folder}': cannot be made: {reason}") from error
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE_MIB * 2**20:
         raise ConfigError(f"output_dir '{folder}': {free // 2**20} MiB of disk are free; wanted {LEAST_FREE_MIB}")
+    return lock(folder)
 
 
 def write_settings(

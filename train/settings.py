@@ -14,6 +14,7 @@ import difflib
 import hashlib
 import importlib.util
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -531,6 +532,22 @@ def environment(where: str, given: object) -> dict[str, str]:
     return {str(name): str(value) for name, value in given.items()}
 
 
+def numbers_out_of_range(settings: Settings) -> str | None:
+    """What numpy, torch or transformers would refuse in the middle of things, or TRL would take without a word."""
+    for name, (least, most) in RANGES.items():
+        value = settings.library_value(name)
+        if isinstance(value, int | float) and not least <= value <= most:
+            return f"{name} is {value}; it must be between {least:g} and {most:g}"
+    uneven = [name for name, weight in settings.run.weights.items() if not math.isfinite(weight)]
+    if uneven:
+        return f"the weight of {uneven[0]} is {settings.run.weights[uneven[0]]}; it must be a finite number"
+    if settings.library_value("max_steps") == 0:
+        return "max_steps is 0; give at least 1, or leave it out for num_train_epochs"
+    if settings.library_value("max_steps") < 0 and not settings.library_value("num_train_epochs") > 0:
+        return f"num_train_epochs is {settings.library_value('num_train_epochs')}; it must be above 0"
+    return None
+
+
 def overlong_buffer_too_long(settings: Settings) -> str | None:
     limit, buffer = settings.library_value("max_completion_length"), settings.run.overlong_buffer
     if limit is None or limit < 1:
@@ -598,7 +615,20 @@ def model_folder_missing(settings: Settings) -> str | None:
     return f"model_name_or_path is '{name}': no such folder; give a model folder or a hub name as 'Qwen/Qwen3-0.6B'"
 
 
+RANGES: Mapping[str, tuple[float, float]] = {
+    "seed": (0, 2**32 - 1),
+    "learning_rate": (0.0, 1e3),
+    "temperature": (1e-4, 1e4),
+    "top_p": (1e-9, 1.0),
+    "beta": (0.0, 1e6),
+    "epsilon": (0.0, 1e6),
+    "weight_decay": (0.0, 1e3),
+    "max_grad_norm": (0.0, 1e9),
+}
+"""Least and most; NaN lies in no range."""
+
 CROSS_CHECKS: tuple[Callable[[Settings], str | None], ...] = (
+    numbers_out_of_range,
     overlong_buffer_too_long,
     stop_strings_twice,
     stop_strings_unheard,

@@ -14,6 +14,7 @@ from veriward.eval.errors import ConfigError
 from veriward.eval.loop import evaluate
 from veriward.eval.problems import load_problems
 from veriward.eval.prompting import PromptTemplate
+from veriward.eval.run_folder import NEEDED, parse_rows, refuse_foreign_rows
 from veriward.rewards import verify
 from veriward.tool_agent.generator import Generation
 
@@ -175,7 +176,7 @@ def test_a_folder_with_something_else_in_it_is_refused(sums, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="no lock there")
 def test_a_second_writer_is_kept_out(sums, tmp_path):
     def intrude(_):
-        with pytest.raises(ConfigError, match="another process is evaluating into it"):
+        with pytest.raises(ConfigError, match="another process is writing into it"):
             evaluate(Answers(right(sums)), sums, tmp_path / "run", template=PLAIN)
 
     evaluate(Answers(right(sums)), sums, tmp_path / "run", template=PLAIN, on_progress=intrude)
@@ -308,3 +309,29 @@ def kill_half_way(command, file, environment, *, at_least):
             time.sleep(0.002)
         _, errors = process.communicate()
     assert process.returncode == -signal.SIGKILL, errors.decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("null", "a NoneType"),
+        ("{}", "no 'id'"),
+        ('{"id": 1}', "no 'sample'"),
+        ("[" * 100_000, "damaged"),
+    ],
+)
+def test_a_line_that_no_run_wrote_is_named(tmp_path, line, message):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(line + "\n" + line + "\n")
+    with pytest.raises(ConfigError, match=message):
+        refuse_foreign_rows(rows, parse_rows(rows, rows.read_bytes()), 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"sample": 9}, "sample 9"), ({"outcome": "banana"}, "banana"), ({"id": [1]}, "id"), ({}, "a repeated response")],
+)
+def test_a_row_that_cannot_be_of_the_run_is_named(tmp_path, change, message):
+    row = dict.fromkeys(NEEDED) | {"id": "p1", "sample": 0, "outcome": "correct"}
+    with pytest.raises(ConfigError, match=f"line 2: .*{message}"):
+        refuse_foreign_rows(tmp_path / "rows.jsonl", [row, row | change], 2)

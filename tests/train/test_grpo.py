@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,10 +18,9 @@ pytest.importorskip("trl")
 
 from veriward.eval.errors import ConfigError
 from veriward.rewards import get_contract
-from veriward.train.grpo import main, train, weight_warnings
+from veriward.train.grpo import main, refuse_own_inputs, train, weight_warnings
 from veriward.train.processes import launcher_warnings
 from veriward.train.rollouts import read_lines
-from veriward.train.run_record import make_way
 from veriward.train.settings import read_settings
 from veriward.train.trainer import MetricsCallback, cut_after_stop, without_stop
 
@@ -98,23 +98,6 @@ def rows(path: Path) -> list[dict]:
 
 
 # Without a model ----------------------------------------------------------------------------------
-
-
-def test_a_run_folder_with_files_in_it_is_refused(tmp_path):
-    (tmp_path / "metrics.jsonl").touch()
-    with pytest.raises(ConfigError, match="holds an earlier run; choose another with --output_dir"):
-        make_way(tmp_path, "refuse", print)
-
-
-def test_an_earlier_run_is_set_aside_whole(tmp_path):
-    folder, said = tmp_path / "run", []
-    for text in ("first", "second"):
-        make_way(folder, "set_aside", said.append)
-        (folder / "metrics.jsonl").write_text(text, encoding="utf-8")
-    make_way(folder, "set_aside", said.append)
-    assert [(tmp_path / f"run.old-{n}" / "metrics.jsonl").read_text() for n in (1, 2)] == ["first", "second"]
-    assert list(folder.iterdir()) == []
-    assert len(said) == 2
 
 
 def test_weights_that_are_no_binary_fractions_are_warned_of():
@@ -345,3 +328,19 @@ def test_one_right_answer_is_enough_to_say_nothing():
     for share in (0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0):
         callback._warn_if_nothing_is_right({"outcome/correct": share})
     assert said == []
+
+
+@pytest.mark.slow
+def test_a_damaged_model_is_one_line_and_the_next_start_finds_a_free_folder(words, start, tmp_path, capsys):
+    broken = tmp_path / "broken"
+    shutil.copytree(start / "model", broken)
+    (broken / "model.safetensors").write_bytes(b"cut off")
+    arguments = words(existing=["refuse"], output_dir=[str(tmp_path / "twice")])
+    assert main([*arguments, "--model_name_or_path", str(broken)]) == 2
+    assert "SafetensorError" in capsys.readouterr().err
+    assert main(arguments) == 0
+
+
+def test_a_run_folder_that_holds_its_own_model_is_refused(words, start):
+    with pytest.raises(ConfigError, match="holds model_name_or_path"):
+        refuse_own_inputs(read_settings(words(output_dir=[str(start)])))

@@ -60,7 +60,7 @@ def test_keys_go_to_the_record_that_owns_them(settings_of):
         pytest.param(("--use_vllm",), "use_vllm", True, id="a flag alone is true"),
         pytest.param(("--use_vllm", "no"), "use_vllm", False, id="no is false"),
         pytest.param(("--no_shuffle_dataset",), "shuffle_dataset", False, id="no_ in front is false"),
-        pytest.param(("--learning-rate", "-1e-3"), "learning_rate", -1e-3, id="hyphens and a negative number"),
+        pytest.param(("--epsilon-high", "-1e-3"), "epsilon_high", -1e-3, id="hyphens and a negative number"),
         pytest.param(
             ("--lora_target_modules", "q_proj", "v_proj"), "lora_target_modules", ["q_proj", "v_proj"], id="list"
         ),
@@ -278,3 +278,33 @@ def test_what_a_config_says_of_its_problems_does_not_hold_for_others_given_inste
     assert settings.run.problems_split is None
     assert settings.run.question_column is None
     assert settings.run.reference_column == "key"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--seed", "-1"], "seed is -1; it must be between 0 and"),
+        (["--learning_rate", "-1.0"], "learning_rate is -1.0; it must be between"),
+        (["--temperature", "0"], "temperature is 0"),
+        (["--top_p", "2.0"], "top_p is 2.0"),
+        (["--max_steps", "0"], "max_steps is 0"),
+        (["--max_steps", "-1", "--num_train_epochs", "0"], "num_train_epochs is 0"),
+    ],
+)
+def test_a_number_that_something_would_refuse_much_later_is_refused_now(words, message):
+    with pytest.raises(ConfigError, match=message):
+        read_settings(["--config", "quickstart_cpu", *words])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("learning_rate: .nan", "learning_rate is nan; it must be between"),
+        ("accuracy_weight: .inf", "the weight of accuracy_reward is inf"),
+    ],
+)
+def test_what_yaml_writes_for_no_number_is_refused(line, message, tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text(f"model_name_or_path: org/model\nproblems: mine.jsonl\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=message):
+        read_settings(["--config", str(config)])
