@@ -11,6 +11,7 @@ problems; only then torch and trl are imported, the settings are written down, a
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -69,10 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings: Settings | None = None
     try:
         if "--help" in arguments or "-h" in arguments:
-            print(help_text())
+            show(help_text())
             return 0
         if not any(argument == "--config" or argument.startswith("--config=") for argument in arguments):
-            print(presets_text())
+            show(presets_text())
             return USAGE_ERROR
         settings = read_settings(arguments)
         if settings.check_only:
@@ -89,6 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(interrupted_in_words(settings), file=sys.stderr)
         return INTERRUPTED
     return INTERRUPTED if result.model is None else 0
+
+
+def show(text: str) -> None:
+    """Print a page; a reader who has seen enough (`| head`) is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def train(settings: Settings, *, say: Say | None = None) -> RunResult:

@@ -2,21 +2,15 @@
 
 One flat file fills three records: `RunSettings` (ours, below), TRL's `GRPOConfig` and TRL's `ModelConfig`.
 Every key can be given on the command line as `--key value`, which wins over the file.
-Importing torch and trl takes seconds, so their keys are read from their source text, which takes
-milliseconds: a misspelt key or a wrong type is refused at once. A test holds that text and the real
-dataclasses together.
+`keys` says what a single value may be, `cross_checks` what they may be together.
 """
 
 from __future__ import annotations
 
-import ast
-import difflib
 import hashlib
-import importlib.util
 import json
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -26,33 +20,22 @@ import yaml
 
 from veriward.eval.errors import ConfigError
 from veriward.rewards import CONTRACTS, DEFAULT, DEFAULT_WEIGHTS
+from veriward.train.cross_checks import CROSS_CHECKS
+from veriward.train.keys import (
+    LIBRARY_SOURCES,
+    Key,
+    checked,
+    did_you_mean,
+    from_text,
+    library_fields,
+)
 
 PRESETS = Path(__file__).parent / "presets"
-INSTALL_HINT = "install it with: pip install 'veriward[train]'"
 
-LIBRARY_SOURCES = (
-    ("transformers", "training_args.py", "TrainingArguments"),
-    ("trl", "trainer/base_config.py", "_BaseConfig"),
-    ("trl", "trainer/grpo_config.py", "GRPOConfig"),
-    ("trl", "trainer/model_config.py", "ModelConfig"),
-)
-"""Where the fields of GRPOConfig (three classes, the later ones override) and ModelConfig stand."""
 
 OF_THE_PROBLEMS = ("problems_split", "question_column", "reference_column")
 """Keys that describe the problems of a config; given other problems on the command line, they go with the old ones."""
 
-FILE_OR_MAPPING = ("deepspeed", "fsdp_config", "accelerator_config")
-"""Keys whose text is the path of a JSON file."""
-
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "loss_type": ("grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"),
-    "scale_rewards": ("group", "batch", "none", "true", "false"),
-    "importance_sampling_level": ("token", "sequence"),
-    "multi_objective_aggregation": ("sum_then_normalize", "normalize_then_sum"),
-    "vllm_mode": ("colocate", "server"),
-    "dtype": ("auto", "bfloat16", "float16", "float32"),
-}
-"""Words that TRL itself would refuse only after the model has loaded, or not at all."""
 
 INSTEAD: Mapping[str, str] = {
     "reward_weights": "set accuracy_weight, format_weight, supported_weight, overlong_weight, repetition_weight",
@@ -156,34 +139,6 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One setting: its name, its type as written in the source, and whose it is."""
-
-    name: str
-    annotation: str
-    owner: str
-    """'run', 'grpo' or 'model'."""
-    default: object
-    help: str = ""
-    choices: tuple[str, ...] | None = None
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """'int | None' as ('int', 'None'); a class of words, as SchedulerType, is 'str'."""
-        parts = [part.strip() for part in self.annotation.split("|")]
-        known = ("int", "float", "str", "bool", "None")
-        kinds = [
-            part if part in known or part.startswith(("list", "dict")) else "bool" if "False" in part else "str"
-            for part in parts
-        ]
-        if any(kind.startswith("dict") for kind in kinds) and self.name not in FILE_OR_MAPPING:
-            kinds = [
-                kind for kind in kinds if kind != "str"
-            ]  # TRL takes JSON text there; a mapping says the same and can be checked
-        return tuple(kinds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that was asked for, sorted by whom it is for."""
 
@@ -242,109 +197,6 @@ def own_fields() -> Iterator[Key]:
             help=item.metadata["help"],
             choices=item.metadata.get("choices"),
         )
-
-
-def library_fields(package: str, file: str, class_name: str, owner: str) -> Iterator[Key]:
-    """The dataclass fields of one class, read from the installed source without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ConfigError(f"the package '{package}' is not installed; {INSTALL_HINT}")
-    path = Path(spec.origin).parent / file
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    body = next((n.body for n in tree.body if isinstance(n, ast.ClassDef) and n.name == class_name), None)
-    if body is None:
-        raise ConfigError(f"{path}: no class {class_name}; this version of {package} is not supported; {INSTALL_HINT}")
-    for node in body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            name, keywords = node.target.id, call_keywords(node.value)
-            if not name.startswith("_") and keywords.get("init") is not False:
-                yield Key(
-                    name=name,
-                    annotation=ast.unparse(node.annotation),
-                    owner=owner,
-                    default=keywords.get("default"),
-                    choices=CHOICES.get(name),
-                )
-
-
-def call_keywords(value: ast.expr | None) -> dict[str, object]:
-    """The literal keyword values of `field(default=…, init=…)`; what is not a literal is left out."""
-    if not isinstance(value, ast.Call):
-        return {"default": value.value} if isinstance(value, ast.Constant) else {}
-    found: dict[str, object] = {}
-    for keyword in value.keywords:
-        try:
-            found[str(keyword.arg)] = ast.literal_eval(keyword.value)
-        except ValueError:
-            continue
-    return found
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else "; `--help` lists the keys"
-
-
-# Values -------------------------------------------------------------------------------------------
-
-
-def checked(where: str, key: Key, value: object) -> object:
-    """The value in the type of its field, or one line saying what was wanted."""
-    value = in_kind(key, value, where)
-    if key.choices is not None and value is not None and str(value).lower() not in key.choices:
-        raise ConfigError(f"{where}: {key.name} is {value!r}; wanted one of: {', '.join(key.choices)}")
-    return value
-
-
-def in_kind(key: Key, value: object, where: str) -> object:
-    for kind in key.kinds:
-        matched, converted = match_kind(kind, value)
-        if matched:
-            return converted
-    raise ConfigError(
-        f"{where}: {key.name} is {value!r} ({type(value).__name__}); wanted {' or '.join(map(spoken, key.kinds))}"
-    )
-
-
-def match_kind(kind: str, value: object) -> tuple[bool, object]:
-    """Whether a YAML value is of this kind, and the value in it; '1e-6', which YAML reads as text, is a float."""
-    if kind.startswith("list"):
-        inner = kind[5:-1] or "str"
-        items = value if isinstance(value, list) else None
-        matches = [match_kind(inner, item) for item in items] if items is not None else []
-        return items is not None and all(ok for ok, _ in matches), [item for _, item in matches]
-    if kind.startswith("dict"):
-        return isinstance(value, dict), value
-    if kind == "None":
-        return value is None, None
-    if kind == "bool":
-        return isinstance(value, bool), value
-    if isinstance(value, bool):
-        return False, None
-    if kind == "int":
-        return isinstance(value, int), value
-    if kind == "float":
-        if isinstance(value, int | float):
-            return True, float(value) if isinstance(value, float) else value
-        return (True, float(value)) if isinstance(value, str) and is_float(value) else (False, None)
-    return isinstance(value, str), value
-
-
-def is_float(text: str) -> bool:
-    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text.strip()) is not None
-
-
-def spoken(kind: str) -> str:
-    words = {
-        "int": "a whole number",
-        "float": "a number",
-        "str": "a text",
-        "bool": "true or false",
-        "None": "null",
-        "list[str]": "a list of texts",
-        "list[float]": "a list of numbers",
-    }
-    return words.get(kind, "a list" if kind.startswith("list") else "a mapping")
 
 
 # The file -----------------------------------------------------------------------------------------
@@ -413,43 +265,6 @@ def split_options(arguments: Sequence[str]) -> dict[str, list[str]]:
         else:
             current.append(argument)
     return options
-
-
-def from_text(key: Key, texts: Sequence[str]) -> object:
-    """What was typed, in the type of the field; the check follows as for a file."""
-    where = f"command line: --{key.name}"
-    if any(kind.startswith("list") for kind in key.kinds) and not (len(texts) == 1 and key.kinds[0] in ("None", "str")):
-        if len(texts) == 1 and texts[0].lstrip().startswith("["):
-            return yaml_value(where, texts[0])
-        return [yaml_value(where, text) if "float" in key.annotation else text for text in texts]
-    if not texts and "bool" in key.kinds:
-        return True
-    if len(texts) != 1:
-        got = f"{len(texts)} values {list(texts)}" if texts else "no value"
-        raise ConfigError(f"{where} has {got}; wanted {' or '.join(map(spoken, key.kinds))}")
-    return typed(where, key, texts[0])
-
-
-def typed(where: str, key: Key, text: str) -> object:
-    kinds = key.kinds
-    if text.lower() in ("none", "null") and "None" in kinds and key.name != "report_to":
-        return None
-    if "bool" in kinds and text.lower() in ("true", "false", "yes", "no", "1", "0"):
-        return text.lower() in ("true", "yes", "1")
-    if any(kind.startswith("dict") for kind in kinds) and text.lstrip().startswith("{"):
-        return yaml_value(where, text)
-    if "int" in kinds and re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
-    if "float" in kinds and is_float(text):
-        return float(text)
-    return text
-
-
-def yaml_value(where: str, text: str) -> object:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ConfigError(f"{where}: {text!r} cannot be read; write it as YAML or JSON") from None
 
 
 # All together -------------------------------------------------------------------------------------
@@ -530,110 +345,3 @@ def environment(where: str, given: object) -> dict[str, str]:
             f"{where}: env holds {secret}, which would be written into the run folder; set it in the shell"
         )
     return {str(name): str(value) for name, value in given.items()}
-
-
-def numbers_out_of_range(settings: Settings) -> str | None:
-    """What numpy, torch or transformers would refuse in the middle of things, or TRL would take without a word."""
-    for name, (least, most) in RANGES.items():
-        value = settings.library_value(name)
-        if isinstance(value, int | float) and not least <= value <= most:
-            return f"{name} is {value}; it must be between {least:g} and {most:g}"
-    uneven = [name for name, weight in settings.run.weights.items() if not math.isfinite(weight)]
-    if uneven:
-        return f"the weight of {uneven[0]} is {settings.run.weights[uneven[0]]}; it must be a finite number"
-    if settings.library_value("max_steps") == 0:
-        return "max_steps is 0; give at least 1, or leave it out for num_train_epochs"
-    if settings.library_value("max_steps") < 0 and not settings.library_value("num_train_epochs") > 0:
-        return f"num_train_epochs is {settings.library_value('num_train_epochs')}; it must be above 0"
-    return None
-
-
-def overlong_buffer_too_long(settings: Settings) -> str | None:
-    limit, buffer = settings.library_value("max_completion_length"), settings.run.overlong_buffer
-    if limit is None or limit < 1:
-        return f"max_completion_length is {limit}; it must be at least 1 token"
-    return None if buffer <= limit else f"overlong_buffer is {buffer}, more than max_completion_length = {limit}"
-
-
-def stop_strings_twice(settings: Settings) -> str | None:
-    inside = settings.library_value("generation_kwargs")
-    if isinstance(inside, dict) and {"stop", "stop_strings"} & set(inside):
-        return "generation_kwargs holds stop strings; give them as stop_strings, which serves every engine"
-    return None
-
-
-def stop_strings_unheard(settings: Settings) -> str | None:
-    if not settings.run.stop_strings:
-        return None
-    if settings.library_value("use_transformers_continuous_batching"):
-        return "stop_strings are not heard by use_transformers_continuous_batching; turn one of the two off"
-    if settings.library_value("mask_truncated_completions"):
-        return (
-            "mask_truncated_completions takes every response that a stop string ended for a truncated one "
-            "(it has no end token) and would learn nothing from it; turn one of the two off"
-        )
-    return None
-
-
-def thinking_without_chat(settings: Settings) -> str | None:
-    if settings.run.enable_thinking is not None and settings.run.template != "chat":
-        return f"enable_thinking is for template: chat, and template is {settings.run.template!r}; remove one"
-    inside = settings.library_value("chat_template_kwargs")
-    if settings.run.enable_thinking is not None and isinstance(inside, dict) and "enable_thinking" in inside:
-        return "enable_thinking stands in chat_template_kwargs, too; remove it there"
-    return None
-
-
-def evaluation_without_problems(settings: Settings) -> str | None:
-    if settings.grpo.get("eval_strategy", "no") != "no":
-        return (
-            "eval_strategy: evaluation in training is not supported yet; evaluate the saved model with `veriward eval`"
-        )
-    return None
-
-
-def tiny_paths(settings: Settings) -> str | None:
-    """`prepare: tiny` writes FOLDER/base and FOLDER/data, so both paths must lie there."""
-    if settings.run.prepare != "tiny":
-        return None
-    model = Path(str(settings.model["model_name_or_path"]))
-    wanted = model.parent / "data"
-    if model.name != "base" or Path(settings.run.problems).parent != wanted:
-        return (
-            f"prepare: tiny makes FOLDER/base and FOLDER/data/train.jsonl, but model_name_or_path is '{model}' and "
-            f"problems is '{settings.run.problems}'; give both in one FOLDER"
-        )
-    return None
-
-
-def model_folder_missing(settings: Settings) -> str | None:
-    name = str(settings.model["model_name_or_path"])
-    looks_local = name.startswith((".", "/", "~")) or name.count("/") != 1
-    path = Path(name).expanduser()
-    if settings.run.prepare == "tiny" or not (looks_local and "/" in name) or path.is_dir():
-        return None
-    return f"model_name_or_path is '{name}': no such folder; give a model folder or a hub name as 'Qwen/Qwen3-0.6B'"
-
-
-RANGES: Mapping[str, tuple[float, float]] = {
-    "seed": (0, 2**32 - 1),
-    "learning_rate": (0.0, 1e3),
-    "temperature": (1e-4, 1e4),
-    "top_p": (1e-9, 1.0),
-    "beta": (0.0, 1e6),
-    "epsilon": (0.0, 1e6),
-    "weight_decay": (0.0, 1e3),
-    "max_grad_norm": (0.0, 1e9),
-}
-"""Least and most; NaN lies in no range."""
-
-CROSS_CHECKS: tuple[Callable[[Settings], str | None], ...] = (
-    numbers_out_of_range,
-    overlong_buffer_too_long,
-    stop_strings_twice,
-    stop_strings_unheard,
-    thinking_without_chat,
-    evaluation_without_problems,
-    tiny_paths,
-    model_folder_missing,
-)

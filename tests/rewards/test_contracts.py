@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 import venv
@@ -172,8 +173,10 @@ def test_an_audit_notices_a_case_that_comes_out_otherwise(name, case_id, monkeyp
 
 @pytest.mark.slow
 def test_both_audits_run_and_a_preset_loads_from_a_wheel_outside_the_checkout(tmp_path):
+    source = tmp_path / "source"  # setuptools would leave its build folder in the checkout
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "runs", "build", "*.egg-info", "__pycache__"))
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)],
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)],
         check=True,
         capture_output=True,
     )
