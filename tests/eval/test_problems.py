@@ -162,3 +162,10 @@ def test_the_public_problem_files_load_as_they_are(shared_data, file, count):
     problems = load_problems(shared_data / file)
     assert len(problems) == count
     assert problems.reference_column == "answer"
+
+
+def test_a_number_too_long_for_python_is_one_line(tmp_path):
+    path = tmp_path / "long.jsonl"
+    path.write_text('{"question": "a", "answer": ' + "9" * 10_000 + "}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="line 1: no JSON"):
+        load_problems(path)

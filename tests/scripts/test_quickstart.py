@@ -14,8 +14,16 @@ pytest.importorskip("trl")
 
 from rich.console import Console
 
+from veriward.eval.errors import ConfigError
 from veriward.eval.metrics import Rate
-from veriward.scripts.quickstart import chosen_pairs, command_line, marked, set_earlier_aside, with_interval
+from veriward.scripts.quickstart import (
+    chosen_pairs,
+    command_line,
+    marked,
+    refuse_small_disk,
+    set_earlier_aside,
+    with_interval,
+)
 
 MODULE = [sys.executable, "-P", "-m", "veriward.scripts.quickstart"]
 
@@ -87,3 +95,16 @@ def test_the_whole_job_runs_and_a_second_start_keeps_the_first(tmp_path):
     for name in ("curves.png", "report.md", "grpo/final/model.safetensors", "grpo/rollouts-0.jsonl"):
         assert (tmp_path / "job" / name).is_file()
         assert (tmp_path / "job" / "earlier-1" / name).is_file()
+
+
+def test_a_seed_that_numpy_would_refuse_is_refused_with_exit_code_2():
+    with pytest.raises(SystemExit) as ended:
+        command_line(["--seed", "-1"])
+    assert ended.value.code == 2
+
+
+@pytest.mark.parametrize("inner", ["", "x"])
+def test_a_file_in_the_way_is_noticed_before_anything_is_made(tmp_path, inner):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="is a file; wanted a folder"):
+        refuse_small_disk(tmp_path / "file" / inner)

@@ -18,7 +18,7 @@ pytest.importorskip("trl")
 
 from veriward.eval.errors import ConfigError
 from veriward.rewards import get_contract
-from veriward.train.grpo import main, refuse_own_inputs, train, weight_warnings
+from veriward.train.grpo import interrupted_in_words, main, refuse_own_inputs, train, weight_warnings
 from veriward.train.processes import launcher_warnings
 from veriward.train.rollouts import read_lines
 from veriward.train.settings import read_settings
@@ -344,3 +344,11 @@ def test_a_damaged_model_is_one_line_and_the_next_start_finds_a_free_folder(word
 def test_a_run_folder_that_holds_its_own_model_is_refused(words, start):
     with pytest.raises(ConfigError, match="holds model_name_or_path"):
         refuse_own_inputs(read_settings(words(output_dir=[str(start)])))
+
+
+def test_an_interruption_outside_the_training_says_what_is_there(words, tmp_path):
+    settings = read_settings(words())
+    assert interrupted_in_words(settings) == "stopped before the first step; nothing was trained"
+    for name in ("checkpoint-20", "checkpoint-100"):
+        (tmp_path / "run" / name).mkdir(parents=True)
+    assert interrupted_in_words(settings).endswith("the newest checkpoint is checkpoint-100, there is no final model")
