@@ -1,6 +1,7 @@
 """Marking: a model's response in, a verdict or a reward out. Imports nothing of ours and no torch."""
 
-from veriward.rewards.chain import check_reference, verify, verify_answer, verify_batch
+from veriward.rewards.answer_types import AnswerType
+from veriward.rewards.chain import Explanation, check_reference, explain, verify, verify_answer, verify_many
 from veriward.rewards.components import (
     DEFAULT_WEIGHTS,
     REFERENCE_COLUMNS,
@@ -14,25 +15,37 @@ from veriward.rewards.components import (
     supported_reward,
 )
 from veriward.rewards.contracts import CONTRACTS, DEFAULT, Contract, get_contract
+from veriward.rewards.reference import Reference, UnreadableReferenceError, compile_reference
 from veriward.rewards.response import Completion, response_text
-from veriward.rewards.verdict import Extraction, Method, Outcome, Reason, Verdict
+from veriward.rewards.task import ANSWER_TYPES, Options
+from veriward.rewards.verdict import Certainty, Cost, Extraction, Method, Outcome, Reason, Verdict
 
 __all__ = [
+    "ANSWER_TYPES",
     "CONTRACTS",
     "DEFAULT",
     "DEFAULT_WEIGHTS",
     "REFERENCE_COLUMNS",
+    "AnswerType",
+    "Certainty",
     "Completion",
     "Component",
     "ComponentSettings",
     "Contract",
+    "Cost",
+    "Explanation",
     "Extraction",
     "Method",
+    "Options",
     "Outcome",
     "Reason",
+    "Reference",
+    "UnreadableReferenceError",
     "Verdict",
     "accuracy_reward",
     "check_reference",
+    "compile_reference",
+    "explain",
     "format_reward",
     "get_contract",
     "make_components",
@@ -42,5 +55,5 @@ __all__ = [
     "supported_reward",
     "verify",
     "verify_answer",
-    "verify_batch",
+    "verify_many",
 ]

@@ -2,120 +2,226 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from time import perf_counter_ns
+from typing import Any, NamedTuple
 
 from veriward.rewards.contracts import DEFAULT, get_contract
 from veriward.rewards.response import Completion, reasoning_text, response_text
-from veriward.rewards.verdict import Decision, Extraction, Outcome, Reason, Verdict
+from veriward.rewards.task import Options, Task, make_task
+from veriward.rewards.verdict import Decision, Extraction, Outcome, Reason, Step, Verdict
 
-ANSWER_IN_REASONING = "answer_in_reasoning"
 LONG_REFERENCE = 1_000
 """Characters above which nothing is remembered of a reference."""
 
 
-def verify(response: Completion, reference: str, *, contract: str = DEFAULT, truncated: bool = False) -> Verdict:
-    """Take the final answer out of a response and decide whether it equals the reference.
-
-    response    the model's text, or its chat messages; text set apart as reasoning is no source of the answer
-    reference   the key, bare: `\\frac{1}{2}`, not a sentence
-    contract    name of the grading contract
-    truncated   the response was cut off: recorded; contracts v1 and v2 decide it like any other
-    raises      TypeError and ValueError for wiring mistakes; never for what a model wrote
-    """
-    rules = get_contract(contract)
-    extraction = rules.extract(response_text(response))
-    if extraction.candidate is not None:
-        decision = rules.decide(extraction.candidate, _text(reference))
-        return _verdict(extraction, decision, reference, contract, truncated)
-    nothing = Decision(outcome=Outcome.NO_ANSWER, reason=Reason.NO_ANSWER, method=None)
-    reasoned = rules.extract(reasoning_text(response)).candidate is not None
-    flags = (ANSWER_IN_REASONING,) if reasoned else ()
-    return _verdict(extraction, nothing, _text(reference), contract, truncated, flags)
-
-
-def verify_answer(candidate: str, reference: str, *, contract: str = DEFAULT) -> Verdict:
-    """Decide whether a bare answer equals the reference; there is no response, so `format_valid` is None."""
-    extraction = Extraction(candidate=_text(candidate), how="given", span=None, format_valid=None)
-    decision = get_contract(contract).decide(candidate, _text(reference))
-    return _verdict(extraction, decision, reference, contract, truncated=False)
-
-
-def verify_batch(
-    completions: Sequence[Completion],
-    references: Sequence[str],
+def verify(
+    response: Completion,
+    reference: str,
     *,
     contract: str = DEFAULT,
-    truncated: Sequence[bool] | None = None,
-) -> list[Verdict]:
-    """One verdict per completion, in order; equal work is done once, and the last batches are remembered.
+    answer_type: str | None = None,
+    options: Mapping[str, object] | Options | None = None,
+    truncated: bool = False,
+) -> Verdict:
+    """Take the final answer out of a response and decide whether it equals the reference.
+
+    response      the model's text, or its chat messages; text set apart as reasoning is no source of the answer
+    reference     the key, bare: `\\frac{1}{2}`, not a sentence
+    contract      name of the grading contract
+    answer_type   what the task asks for (`task.ANSWER_TYPES`); None reads it off the reference
+    options       conventions of the task (`task.Options`)
+    truncated     the response was cut off: what stands at the cut is no answer; v1 and v2 decide it like any other
+    raises        TypeError and ValueError for wiring mistakes; never for what a model wrote
+    """
+    task = _task(reference, answer_type, options, contract)
+    return _verify_text(response_text(response), reasoning_text(response), task, contract, truncated)
+
+
+def verify_answer(
+    candidate: str,
+    reference: str,
+    *,
+    contract: str = DEFAULT,
+    answer_type: str | None = None,
+    options: Mapping[str, object] | Options | None = None,
+) -> Verdict:
+    """Decide whether a bare answer equals the reference; there is no response, so `format_valid` is None."""
+    return _verify_given(_text(candidate), _task(reference, answer_type, options, contract), contract)
+
+
+def verify_many(rows: Iterable[Mapping[str, Any]], *, contract: str = DEFAULT) -> list[Verdict]:
+    """One verdict per row, in order; equal work is done once, and the last batches are remembered.
 
     A trainer calls every reward function with the same batch, so the second and later calls cost a look-up.
 
-    completions   (B,) texts or chat messages
-    references    (B,) the keys
-    truncated     (B,) whether each response was cut off; None: none was
-    raises        ValueError if the lengths differ
+    rows     mappings with `reference` and either `response` (text or chat messages) or, for a bare answer,
+             `prediction`; optional `answer_type`, `options`, `truncated`; other keys are not looked at
+    raises   TypeError and ValueError with the number of the row for wiring mistakes
     """
-    cut = [False] * len(completions) if truncated is None else truncated
-    if not len(completions) == len(references) == len(cut):
-        raise ValueError(
-            f"a batch has one reference per completion: got {len(completions)} completions, "
-            f"{len(references)} references, {len(cut)} truncated marks"
-        )
-    texts = tuple((response_text(completion), reasoning_text(completion)) for completion in completions)
-    return list(_verify_texts(texts, tuple(map(_text, references)), tuple(map(bool, cut)), contract))
+    jobs = []
+    for place, row in enumerate(rows):
+        try:
+            jobs.append(_job(row, contract))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"row {place}: {error}") from error
+    return list(_verify_jobs(tuple(jobs), contract))
+
+
+def check_row(row: Mapping[str, Any], *, contract: str = DEFAULT) -> None:
+    """TypeError or ValueError where `verify_many` would refuse a row, whatever a model wrote in it."""
+    _job(row, contract)
+
+
+class _Job(NamedTuple):
+    """One row, hashable."""
+
+    text: str
+    reasoning: str | None
+    """None where the text is a bare answer."""
+    task: Task
+    truncated: bool
+
+
+def _job(row: Mapping[str, Any], contract: str) -> _Job:
+    if "reference" not in row:
+        raise ValueError("a row has a 'reference'")
+    if ("response" in row) == ("prediction" in row):
+        raise ValueError("a row has either a 'response' or a 'prediction'")
+    task = _task(row["reference"], row.get("answer_type"), row.get("options"), contract)
+    if "prediction" in row:
+        return _Job(_text(row["prediction"]), None, task, False)
+    truncated = row.get("truncated", False)
+    if not isinstance(truncated, bool):
+        raise TypeError(f"'truncated' is true or false, got {truncated!r}")
+    return _Job(response_text(row["response"]), reasoning_text(row["response"]), task, truncated)
+
+
+def _task(
+    reference: object, answer_type: str | None, options: Mapping[str, object] | Options | None, contract: str
+) -> Task:
+    task = make_task(reference, answer_type, options)
+    if not task.is_plain and not get_contract(contract).reads_types:
+        raise ValueError(f"contract {contract} knows no answer types and no options; leave them out, or choose v3")
+    return task
 
 
 @lru_cache(maxsize=4)
-def _verify_texts(
-    texts: tuple[tuple[str, str], ...], references: tuple[str, ...], truncated: tuple[bool, ...], contract: str
-) -> tuple[Verdict, ...]:
-    decided: dict[tuple[tuple[str, str], str, bool], Verdict] = {}
-    batch = list(zip(texts, references, truncated, strict=True))
-    for row in batch:
-        if row not in decided:
-            (text, reasoning), reference, cut = row
-            message = {"role": "assistant", "content": text, "reasoning_content": reasoning}
-            decided[row] = verify([message], reference, contract=contract, truncated=cut)
-    return tuple(decided[row] for row in batch)
+def _verify_jobs(jobs: tuple[_Job, ...], contract: str) -> tuple[Verdict, ...]:
+    decided: dict[_Job, Verdict] = {}
+    for job in jobs:
+        if job not in decided:
+            decided[job] = (
+                _verify_given(job.text, job.task, contract)
+                if job.reasoning is None
+                else _verify_text(job.text, job.reasoning, job.task, contract, job.truncated)
+            )
+    return tuple(decided[job] for job in jobs)
 
 
-def check_reference(reference: str, *, contract: str = DEFAULT) -> Reason | None:
+def check_reference(
+    reference: str,
+    *,
+    contract: str = DEFAULT,
+    answer_type: str | None = None,
+    options: Mapping[str, object] | Options | None = None,
+) -> Reason | None:
     """Why the contract cannot read this reference, or None if it can. Ask before training, not during it."""
-    if len(_text(reference)) > LONG_REFERENCE:
-        return get_contract(contract).check_reference(reference)
-    return _check_reference(reference, contract)
+    task = _task(reference, answer_type, options, contract)
+    return get_contract(contract).check(task) if len(reference) > LONG_REFERENCE else _check(task, contract)
 
 
 @lru_cache(maxsize=16_384)
-def _check_reference(reference: str, contract: str) -> Reason | None:
-    return get_contract(contract).check_reference(reference)
+def _check(task: Task, contract: str) -> Reason | None:
+    return get_contract(contract).check(task)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A verdict and how it came about."""
+
+    verdict: Verdict
+    response: str | None
+    """The text that was searched; None where a bare answer was verified."""
+    steps: tuple[Step, ...]
+    """What each rule and tier found, in order."""
+    refused_at: int | None
+    """Where reading stopped, in characters of the candidate or, for bad_reference, of the reference."""
+
+
+def explain(
+    answer: Completion,
+    reference: str,
+    *,
+    bare: bool = False,
+    contract: str = DEFAULT,
+    answer_type: str | None = None,
+    options: Mapping[str, object] | Options | None = None,
+    truncated: bool = False,
+) -> Explanation:
+    """The verdict that `verify` gives (`bare`: that `verify_answer` gives), with every step on the way."""
+    started = perf_counter_ns()
+    task = _task(reference, answer_type, options, contract)
+    text = response_text(answer)
+    rules = get_contract(contract)
+    extraction = _given(text) if bare else rules.extract(text, reasoning_text(answer), task, truncated)
+    decision = _decision(extraction, task, contract)
+    return Explanation(
+        verdict=_verdict(extraction, decision, task, contract, truncated, started),
+        response=None if bare else text,
+        steps=decision.steps,
+        refused_at=decision.refused_at,
+    )
+
+
+def _verify_text(text: str, reasoning: str, task: Task, contract: str, truncated: bool) -> Verdict:
+    started = perf_counter_ns()
+    extraction = get_contract(contract).extract(text, reasoning, task, truncated)
+    return _verdict(extraction, _decision(extraction, task, contract), task, contract, truncated, started)
+
+
+def _verify_given(candidate: str, task: Task, contract: str) -> Verdict:
+    started = perf_counter_ns()
+    extraction = _given(candidate)
+    return _verdict(extraction, _decision(extraction, task, contract), task, contract, False, started)
+
+
+def _given(candidate: str) -> Extraction:
+    return Extraction(candidate=candidate, how="given", span=None, format_valid=None)
+
+
+def _decision(extraction: Extraction, task: Task, contract: str) -> Decision:
+    if extraction.candidate is None:
+        return Decision(outcome=Outcome.NO_ANSWER, reason=Reason.NO_ANSWER, method=None)
+    return get_contract(contract).decide(extraction.candidate, task, extraction.flags)
 
 
 def _verdict(
-    extraction: Extraction,
-    decision: Decision,
-    reference: str,
-    contract: str,
-    truncated: bool,
-    flags: tuple[str, ...] = (),
+    extraction: Extraction, decision: Decision, task: Task, contract: str, truncated: bool, started: int
 ) -> Verdict:
+    elapsed = (perf_counter_ns() - started) // 1_000
     return Verdict(
         outcome=decision.outcome,
         reason=decision.reason,
         method=decision.method,
+        certainty=decision.certainty,
         format_valid=extraction.format_valid,
         candidate=extraction.candidate,
         candidate_normal=decision.candidate_normal,
         extraction=extraction.how,
         span=extraction.span,
-        reference=reference,
+        reference=task.reference,
         reference_normal=decision.reference_normal,
         verifier_called=decision.verifier_called,
+        flags=extraction.flags + decision.flags,
+        cost=decision.cost,
+        answer_type=decision.answer_type,
         contract=contract,
+        fingerprint=get_contract(contract).fingerprint,
         truncated=truncated,
-        flags=flags,
+        microseconds=elapsed,
     )
 
 

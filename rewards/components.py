@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from veriward.rewards.chain import check_reference, verify_batch
+from veriward.rewards.chain import check_reference, verify_many
 from veriward.rewards.contracts import DEFAULT, get_contract
 from veriward.rewards.response import Completion, response_text
 from veriward.rewards.verdict import Outcome, Verdict
@@ -234,8 +234,14 @@ def judge(
     references = find_references(columns, settings.reference_column)
     if completion_ids is not None and len(completion_ids) != len(completions):
         raise ValueError(f"got {len(completion_ids)} completion_ids for {len(completions)} completions")
-    truncated = None if completion_ids is None else [_is_cut(ids, settings) for ids in completion_ids]
-    verdicts = verify_batch(completions, references, contract=settings.contract, truncated=truncated)
+    if len(references) != len(completions):
+        raise ValueError(f"got {len(references)} references for {len(completions)} completions")
+    cut = [False] * len(completions) if completion_ids is None else [_is_cut(ids, settings) for ids in completion_ids]
+    rows = [
+        {"response": completion, "reference": reference, "truncated": truncated}
+        for completion, reference, truncated in zip(completions, references, cut, strict=True)
+    ]
+    verdicts = verify_many(rows, contract=settings.contract)
     return [_of_bad_reference(verdict) for verdict in verdicts]
 
 

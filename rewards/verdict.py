@@ -6,7 +6,7 @@ does the answer equal the reference, is the box there and complete, and could it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -85,6 +85,43 @@ class Reason(StrEnum):
     """Parses as Python, but is no arithmetic: a lone `...`, an empty tuple, a conditional."""
     SYNTAX_ERROR = "syntax_error"
 
+    EMPTY_ANSWER = "empty_answer"
+    """Nothing but blanks, `$` or an empty box."""
+    TEXT_TOO_LONG = "text_too_long"
+    """More characters or tokens than an answer may have."""
+    NESTED_TOO_DEEP = "nested_too_deep"
+    """Brackets, roots, fractions, exponents or signs inside one another beyond the limit."""
+    TOO_MANY_PARTS = "too_many_parts"
+    """A list, set, tuple or matrix with more parts than the limit."""
+    UNBALANCED_BRACKETS = "unbalanced_brackets"
+    ADJACENT_NUMBERS = "adjacent_numbers"
+    """`1 2`: neither 12 nor 2."""
+    MISSING_OPERAND = "missing_operand"
+    """`2+`, `^2`, `\\frac{1}`."""
+    PROGRAM_SYNTAX = "program_syntax"
+    """`4//2`, `1<<9`, `x:=2`, `a@b`, a string in quotes, an attribute: a program and no mathematics."""
+    UNSUPPORTED_NOTATION = "unsupported_notation"
+    """Mathematics that the grammar does not cover."""
+
+    OVER_BUDGET = "over_budget"
+    """The tiers whose cost is always bounded did not decide, and the exact one would cost too much."""
+    NOT_SETTLED = "not_settled"
+    """Every tier ran, and none decided."""
+    AMBIGUOUS_NOTATION = "ambiguous_notation"
+    """Equal under one reading and unequal under another: `\\log 100` and 2."""
+    KINDS_NOT_COMPARED = "kinds_not_compared"
+    """Both sides were read, and no rule says how this kind of answer meets that kind of reference."""
+    TEXT_NOT_EXPECTED = "text_not_expected"
+    """Words where the reference is mathematics."""
+    HEDGED = "hedged"
+    """Several alternatives where one answer is asked."""
+    UNIT_MISSING = "unit_missing"
+    """The task requires a unit, sign or base that the answer leaves out."""
+    NOT_SIMPLIFIED = "not_simplified"
+    """Equal, and still to be worked out, where the task requires it worked out."""
+    NOT_OF_DECLARED_TYPE = "not_of_declared_type"
+    """Read, but as something else than the task's answer type."""
+
     REFERENCE_UNSUPPORTED_EXPRESSION = "reference_unsupported_expression"
     REFERENCE_ESTIMATED_COST_TOO_LARGE = "reference_estimated_cost_too_large"
     REFERENCE_UNDEFINED_VALUE = "reference_undefined_value"
@@ -109,6 +146,17 @@ class Reason(StrEnum):
     REFERENCE_SUBSCRIPT_ACCESS = "reference_subscript_access"
     REFERENCE_UNSUPPORTED_SYNTAX = "reference_unsupported_syntax"
     REFERENCE_SYNTAX_ERROR = "reference_syntax_error"
+    REFERENCE_EMPTY_ANSWER = "reference_empty_answer"
+    REFERENCE_TEXT_TOO_LONG = "reference_text_too_long"
+    REFERENCE_NESTED_TOO_DEEP = "reference_nested_too_deep"
+    REFERENCE_TOO_MANY_PARTS = "reference_too_many_parts"
+    REFERENCE_UNBALANCED_BRACKETS = "reference_unbalanced_brackets"
+    REFERENCE_ADJACENT_NUMBERS = "reference_adjacent_numbers"
+    REFERENCE_MISSING_OPERAND = "reference_missing_operand"
+    REFERENCE_PROGRAM_SYNTAX = "reference_program_syntax"
+    REFERENCE_AMBIGUOUS_NOTATION = "reference_ambiguous_notation"
+    REFERENCE_NOT_OF_DECLARED_TYPE = "reference_not_of_declared_type"
+    REFERENCE_UNSUPPORTED_NOTATION = "reference_unsupported_notation"
 
     @property
     def of_reference(self) -> Reason:
@@ -130,6 +178,56 @@ class Method(StrEnum):
     SYMPY = "sympy"
     """The parts were read, and SymPy simplified their differences to zero, or could not."""
 
+    IDENTITY = "identity"
+    """The texts are the same, character for character."""
+    SPELLING = "spelling"
+    """The trees are the same up to the order in sums, products and sets."""
+    RATIONAL = "rational"
+    """Both sides are exact rationals."""
+    BALLS = "balls"
+    """Ball arithmetic put the two values apart, at a point where both are defined."""
+    NORMAL_FORM = "normal_form"
+    """Exact normal forms over roots, logarithms, exponentials and trigonometric values with their relations."""
+    SEPARATION = "separation"
+    """Algebraic constants nearer to one another than two different ones can be, or proved apart."""
+    MODULAR = "modular"
+    """Evaluated modulo a large prime."""
+    HIGH_PRECISION = "high_precision"
+    """The values agree to hundreds of digits at several points: probable, never proved."""
+    TOLERANCE = "tolerance"
+    """Within the tolerance that the task states."""
+    PLUGIN = "plugin"
+    """By the answer type of another package."""
+    ROUNDING = "rounding"
+    """The reference is a rounded decimal, and the answer rounds to it."""
+    KIND = "kind"
+    """Two kinds of answer that are never equal: words that differ, another letter, a set and a number."""
+
+
+class Certainty(StrEnum):
+    """How sure a decision is. A reward accepts both; a strict report counts 'proved' alone."""
+
+    PROVED = "proved"
+    PROBABLE = "probable"
+    """Agreement to hundreds of digits or modulo a large prime, wrong with a chance that no one will ever see; or a
+    convention about notation, as that `[3, 8]` is not `(3, 8)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the preflight expected of an exact comparison, whether or not it was run."""
+
+    bits: int
+    """Bits of the largest integer."""
+    terms: int
+    """Terms of the largest polynomial."""
+    work: int
+    """Word operations in all."""
+
+
+Step = tuple[str, str]
+"""A tier or rule, and what it found."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
@@ -143,6 +241,8 @@ class Extraction:
     """Where the candidate stands in the response: response[start:end] is the candidate."""
     format_valid: bool | None
     """The answer stands in a complete box; None where there was no response."""
+    flags: tuple[str, ...] = ()
+    """Remarks about the response, as 'answer_in_reasoning' or 'run_on'."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +258,17 @@ class Decision:
     reference_normal: str | None = None
     verifier_called: bool = False
     """False if the preflight refused before the equivalence check was entered."""
+    certainty: Certainty | None = None
+    """None where nothing was decided, and under v1 and v2, which do not say."""
+    answer_type: str = "auto"
+    """The declared type, or the one that was read off the reference."""
+    flags: tuple[str, ...] = ()
+    """Conventions that were applied, as 'name_dropped'."""
+    cost: Cost | None = None
+    steps: tuple[Step, ...] = ()
+    """What was looked at, in order; not kept in the verdict."""
+    refused_at: int | None = None
+    """Where reading stopped, in characters of the candidate or, for bad_reference, of the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +286,7 @@ class Verdict:
     """The text that was judged, as the model wrote it; None if nothing was found."""
     candidate_normal: str | None
     extraction: str
-    """How the candidate was found: 'boxed', 'last_number', 'none' or 'given'."""
+    """How the candidate was found: 'boxed', 'statement', 'last_number', 'none' or 'given'."""
     span: tuple[int, int] | None
     """Where the candidate stands in the response text."""
     reference: str
@@ -187,7 +298,17 @@ class Verdict:
     truncated: bool
     """The caller said that the response was cut off."""
     flags: tuple[str, ...] = ()
-    """Remarks that do not change the outcome, as 'answer_in_reasoning'."""
+    """Remarks and conventions, as 'answer_in_reasoning' and 'name_dropped'."""
+    certainty: Certainty | None = None
+    """None where nothing was decided, and under v1 and v2, which do not say."""
+    cost: Cost | None = None
+    """What the preflight expected of the comparison; None where none was planned."""
+    answer_type: str = "auto"
+    """The declared type, or the one that was read off the reference; v1 and v2 know none."""
+    fingerprint: str = ""
+    """Of the contract."""
+    microseconds: int = field(default=0, compare=False)
+    """Wall-clock time of this verdict; two verdicts that differ in it alone are equal."""
 
     def __post_init__(self) -> None:
         if (self.reason is None) != self.correct:
@@ -202,12 +323,16 @@ class Verdict:
         """It could be decided: the outcome is 'correct' or 'wrong'."""
         return self.outcome in (Outcome.CORRECT, Outcome.WRONG)
 
-    def to_row(self) -> dict[str, object]:
-        """All fields as one flat, JSON-safe dict with the same keys for every verdict."""
-        return {
+    def to_row(self, *, reference: bool = True) -> dict[str, object]:
+        """All fields as one flat, JSON-safe dict with the same keys for every verdict.
+
+        reference   False leaves out the reference and its normal form, for rows that the model may see
+        """
+        row: dict[str, object] = {
             "outcome": self.outcome.value,
             "reason": None if self.reason is None else self.reason.value,
             "method": None if self.method is None else self.method.value,
+            "certainty": None if self.certainty is None else self.certainty.value,
             "correct": self.correct,
             "supported": self.supported,
             "format_valid": self.format_valid,
@@ -217,8 +342,17 @@ class Verdict:
             "span": None if self.span is None else list(self.span),
             "reference": self.reference,
             "reference_normal": self.reference_normal,
+            "answer_type": self.answer_type,
             "verifier_called": self.verifier_called,
-            "contract": self.contract,
-            "truncated": self.truncated,
             "flags": list(self.flags),
+            "cost_bits": None if self.cost is None else self.cost.bits,
+            "cost_terms": None if self.cost is None else self.cost.terms,
+            "cost_work": None if self.cost is None else self.cost.work,
+            "contract": self.contract,
+            "fingerprint": self.fingerprint,
+            "truncated": self.truncated,
+            "microseconds": self.microseconds,
         }
+        if not reference:
+            del row["reference"], row["reference_normal"]
+        return row

@@ -1,142 +1,98 @@
-"""How long a verdict takes: strings of contract v1's grammar, noise, and real answers, beside a peer in the same run.
+"""How right and how fast verdicts are, on labelled pairs and hostile input, beside peers in the same run.
 
-    python -m veriward.scripts.bench_verifier                          10,000 strings through v1 and v2
-    python -m veriward.scripts.bench_verifier --pairs PAIRS.jsonl      and real pairs: rows with prediction, reference
+    python -m veriward.scripts.bench_verifier                            10,000 random strings through each contract
+    python -m veriward.scripts.bench_verifier --shared FOLDER            and every case file and data file in there
+    python -m veriward.scripts.bench_verifier --shared FOLDER --prm800k CHECKOUT    and PRM800K's grader as a peer
 
-The peer is math-verify, where it is installed (`pip install math-verify[antlr4_13_2]`), on the real pairs.
+The peer is math-verify, where it is installed (`pip install math-verify[antlr4_13_2]`). Everything is warmed up before
+it is timed. `--only PART` runs one part; `--contract NAME` looks at another contract than v3.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
-import random
+import resource
+import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
-from veriward.rewards import CONTRACTS, verify, verify_answer
+from veriward.rewards import CONTRACTS, Certainty, Outcome, Verdict, verify, verify_answer
+from veriward.rewards.contracts.v3 import structure
+from veriward.rewards.contracts.v3.comparison import Finding
+from veriward.rewards.contracts.v3.grammar import Refused, parse
+from veriward.rewards.contracts.v3.tree import is_scalar
+from veriward.scripts.answer_strings import Pair, grammar_pairs, hostile_pairs, noise_pairs
+from veriward.scripts.respell import respelled
 
-Pair = tuple[str, str]
+Row = Mapping[str, Any]
+Decide = Callable[[str, str], str]
 
-LETTERS = "abcxyz"
-NOISE = "".join(map(chr, range(32, 127))) + "\\{}()^_$ \n\t\0\ud800０ｘ√π∞−½"
-
-
-def grammar_pairs(count: int, *, seed: int, contract: str) -> Iterator[Pair]:
-    """Answers of v1's grammar (nested powers, roots and fractions in up to six letters) and a reference for each.
-
-    Six in ten references are the answer itself rewritten (`(E)^2/(E)`, `E+x-x`), so that a cheap refutation cannot
-    hide the cost of showing equality. Under v2, whose preflight refuses them by design, no implicit products and no
-    computed exponents are drawn.
-    """
-    draw = random.Random(seed)
-    for _ in range(count):
-        letters = LETTERS[: draw.randint(1, 6)]
-        answer = _expression(draw, draw.randint(1, 4), letters, narrow=contract == "v2")
-        other = _expression(draw, draw.randint(1, 3), letters, narrow=contract == "v2")
-        yield answer, _rewritten(draw, answer, other) if draw.random() < 0.6 else other
-
-
-def hostile_pairs(count: int, *, seed: int) -> Iterator[Pair]:
-    """Answers that were slow or raised once: infinity, division by zero, large roots, exponents in disguise."""
-    draw = random.Random(seed)
-    for _ in range(count):
-        inner = _expression(draw, draw.randint(0, 2), LETTERS[: draw.randint(1, 6)], narrow=True)
-        large = f"1e308^{draw.randint(2, 15)}"
-        exponent = draw.choice(["x-x+10^10", "sqrt(4)*10^9", "2^2^12", "(x+60)^50", "1/999983", "y"])
-        answer = draw.choice(
-            [
-                f"({inner})+oo",
-                f"({inner})/0",
-                f"({inner})/(x-x)",
-                f"({inner})^({exponent})",
-                f"sqrt({large}+{inner})",
-                f"({large}+{draw.randint(1, 9)})^{draw.choice(['.2', '0.5', '(1/7)'])}",
-                "+".join(f"sqrt({large}+{k})" for k in range(draw.randint(1, 9))),
-                f"{inner}//{draw.choice(['0', '2', 'x'])}",
-                f"1{'/2' * draw.randint(1, 900)}",
-                f"(({inner})^(1/{draw.randint(2, 9)}))^0.25",
-            ]
-        )
-        yield answer, draw.choice(["oo", "1/0", "1", f"(({answer})^2-1)/(({answer})+1)+1", f"{answer}+0"])
-
-
-def noise_pairs(count: int, *, seed: int) -> Iterator[Pair]:
-    """Responses of random characters, boxes and brackets among them, and a reference for each."""
-    draw = random.Random(seed)
-    for _ in range(count):
-        text = "".join(draw.choices(NOISE, k=draw.randint(0, 80)))
-        yield (
-            draw.choice([text, rf"\boxed{{{text}}}", rf"so \boxed{{{text}", f"{text} {draw.random()}"]),
-            draw.choice(["4", "x+1", text]),
-        )
-
-
-def _expression(draw: random.Random, depth: int, letters: str, *, narrow: bool) -> str:
-    if depth == 0 or draw.random() < 0.15:
-        factor = str(draw.randint(2, 9)) + ("*" if narrow else "") + draw.choice(letters)
-        return draw.choice([str(draw.randint(1, 12)), draw.choice(letters), draw.choice(letters), factor, r"\pi"])
-    one, two = (_expression(draw, depth - 1, letters, narrow=narrow) for _ in range(2))
-    exponents = [str(draw.randint(2, 9)), "-1", "20", "64"] + ([] if narrow else ["1/2", letters[-1]])
-    return draw.choice(
-        [
-            rf"\frac{{{one}}}{{{two}}}",
-            rf"\sqrt{{{one}}}",
-            rf"({one})^{{{draw.choice(exponents)}}}",
-            f"{one}+{two}",
-            f"({one}-{two})",
-            f"({one})*({two})",
-        ]
-    )
-
-
-def _rewritten(draw: random.Random, answer: str, other: str) -> str:
-    return draw.choice(
-        [
-            f"({answer})*2/2",
-            f"{answer}+({other})-({other})",
-            f"1/(1/({answer}))",
-            f"({answer})^2/({answer})",
-            f"(({answer})^2-1)/(({answer})+1)+1",
-            f"(({answer})*({other})+({other}))/({other})-1",
-            rf"(\sqrt{{{answer}}})^2",
-        ]
-    )
-
-
-def measure(name: str, pairs: Iterable[Pair], decide: Callable[[str, str], str], table: Table) -> float:
-    """Run the pairs and add a line to the table; returns decisions per CPU-second."""
-    wall, cpu, outcomes = [], 0.0, Counter[str]()
-    for candidate, reference in pairs:
-        started, cpu_started = time.perf_counter(), time.process_time()
-        outcomes[decide(candidate, reference)] += 1
-        cpu += time.process_time() - cpu_started
-        wall.append(time.perf_counter() - started)
-    wall.sort()
-    per_second = len(wall) / max(cpu, 1e-9)
-    at = [wall[int(share * (len(wall) - 1))] * 1000 for share in (0.5, 0.99, 1.0)]
-    shares = ", ".join(f"{outcome} {count}" for outcome, count in outcomes.most_common())
-    table.add_row(name, str(len(wall)), *(f"{ms:.2f}" for ms in at), f"{per_second:,.0f}", shares)
-    return per_second
+MIB = 1 << 20
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--strings", type=int, default=10_000, help="strings a contract, half grammar, half noise")
+    parser.add_argument("--shared", type=Path, help="folder with cases/ and data/")
+    parser.add_argument("--contract", default="v3", choices=list(CONTRACTS))
+    parser.add_argument("--only", choices=list(PARTS), action="append", help="run this part alone; may be repeated")
+    parser.add_argument("--strings", type=int, default=10_000, help="random strings a contract")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pairs", type=Path, help="JSONL rows with prediction and reference")
+    parser.add_argument("--prm800k", type=Path, help="checkout of PRM800K, whose grader is then a peer")
     options = parser.parse_args()
+    console = Console(width=150)
+    for name, part in PARTS.items():
+        if name in (options.only or PARTS):
+            if name != "strings" and options.shared is None:
+                continue
+            console.rule(name)
+            part(console, options)
 
-    console = Console(width=160)
-    table = Table(title="ms a verdict (wall clock)")
-    for column in ("", "pairs", "p50", "p99", "max", "a CPU-second", "outcomes"):
-        table.add_column(column, justify="left" if column in ("", "outcomes") else "right")
-    verify_answer("x+x", "2*x")  # imports SymPy
+
+# ---------------------------------------------------------------------------------------------- hostile input
+
+
+def preflight(console: Console, options: argparse.Namespace) -> None:
+    """Every dangerous expression: refused or bounded, never equal to what it is not, cheap, and no process death."""
+    rows = read_rows(options.shared / "cases" / "preflight_cases.jsonl")
+    verify_answer("x+1", "1+x", contract=options.contract)
+    idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    table = columns("preflight cases", "", "count")
+    read_in_spite, equal, timed = [], [], []
+    for row in rows:
+        text = "".join(part * count for part, count in row["parts"]) if row.get("parts") else row["expression"]
+        for reference in (row.get("reference", "7"), text):
+            started = time.process_time()
+            verdict = verify_answer(text, reference, contract=options.contract)
+            timed.append((time.process_time() - started, row["id"]))
+            if reference is not text and verdict.correct:
+                equal.append(row["id"])
+            if reference is not text and row["expect"] == "reject" and verdict.outcome is not Outcome.UNSUPPORTED:
+                read_in_spite.append(row["id"])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    rejects = sum(row["expect"] == "reject" for row in rows)
+    table.add_row("to be rejected, refused with a reason", f"{rejects - len(read_in_spite)}/{rejects} {read_in_spite}")
+    table.add_row("judged equal to what it is not", f"{len(equal)}/{len(rows)} {equal}")
+    table.add_row("slowest, ms CPU", f"{max(timed)[0] * 1000:.1f} ({max(timed)[1]})")
+    table.add_row("memory above idle, MiB", f"{(peak - idle) / MIB:.1f}")
+    console.print(table)
+
+
+def strings(console: Console, options: argparse.Namespace) -> None:
+    """Random answers, noise and hostile pairs through every contract."""
+    table = timing_table("random strings")
+    verify_answer("x+x", "2*x", contract="v1")  # imports SymPy
     for contract in CONTRACTS:
 
         def answer(candidate: str, reference: str, contract: str = contract) -> str:
@@ -150,34 +106,270 @@ def main() -> None:
             measure(f"{contract} grammar", grammar_pairs(half, seed=options.seed, contract=contract), answer, table)
             measure(f"{contract} noise", noise_pairs(half, seed=options.seed), response, table)
             measure(f"{contract} hostile", hostile_pairs(half // 5, seed=options.seed), answer, table)
-        if options.pairs:
-            measure(f"{contract} real", read_pairs(options.pairs), answer, table)
-    if options.pairs:
-        with console.status("math-verify"):
-            measure_peer(options.pairs, table, console)
     console.print(table)
 
 
-def read_pairs(path: Path) -> list[Pair]:
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [(row["prediction"], row["reference"]) for row in rows]
+# --------------------------------------------------------------------------------------------- labelled pairs
 
 
-def measure_peer(path: Path, table: Table, console: Console) -> None:
-    """math-verify on the same pairs, both sides in a box, as an ordinary caller would."""
+@dataclass(slots=True)
+class Score:
+    """Right and wrong verdicts on pairs whose truth is known."""
+
+    true: int = 0
+    false: int = 0
+    wrong_accepts: list[str] = field(default_factory=list)
+    wrong_rejects: list[str] = field(default_factory=list)
+    refuted: list[str] = field(default_factory=list)
+    """True pairs called wrong with certainty 'proved'."""
+    undecided: int = 0
+    unsupported: int = 0
+    slowest: float = 0.0
+
+    def add(self, name: str, truth: bool, verdict: Verdict, seconds: float) -> None:
+        self.true += truth
+        self.false += not truth
+        self.slowest = max(self.slowest, seconds)
+        if verdict.correct and not truth:
+            self.wrong_accepts.append(name)
+        if truth and not verdict.correct:
+            self.wrong_rejects.append(name)
+            if verdict.outcome is Outcome.WRONG and verdict.certainty is Certainty.PROVED:
+                self.refuted.append(name)
+        self.undecided += verdict.outcome is Outcome.UNDECIDED
+        self.unsupported += verdict.outcome in (Outcome.UNSUPPORTED, Outcome.BAD_REFERENCE)
+
+
+def labelled(console: Console, options: argparse.Namespace) -> None:
+    """Wrong accepts and wrong rejects on every labelled file, the scalar pairs apart."""
+    table = columns(
+        "labelled pairs",
+        "",
+        "wrong accepts",
+        "wrong rejects",
+        "true, wrong & proved",
+        "undecided",
+        "unsupported",
+        "max ms",
+    )
+    lists: list[tuple[str, Score]] = []
+    for name, rows in labelled_files(options.shared).items():
+        both = {"all": Score(), "scalar": Score()}
+        for row in rows:
+            started = time.process_time()
+            verdict = verdict_of(row, options.contract)
+            seconds = time.process_time() - started
+            both["all"].add(str(row["id"]), row["truth"], verdict, seconds)
+            if both_scalar(row):
+                both["scalar"].add(str(row["id"]), row["truth"], verdict, seconds)
+        for kind, score in both.items():
+            total = score.true + score.false
+            table.add_row(
+                f"{name}, {kind}",
+                f"{len(score.wrong_accepts)}/{score.false}",
+                f"{len(score.wrong_rejects)}/{score.true}",
+                f"{len(score.refuted)}/{score.true}",
+                f"{score.undecided}/{total}",
+                f"{score.unsupported}/{total}",
+                f"{score.slowest * 1000:.1f}",
+            )
+        lists.append((name, both["all"]))
+    console.print(table)
+    for name, score in lists:
+        for label, ids in (("wrong accepts", score.wrong_accepts), ("true, wrong & proved", score.refuted)):
+            if ids:
+                console.print(f"{name}, {label}: {' '.join(ids)}", highlight=False)
+
+
+def labelled_files(shared: Path) -> dict[str, list[Row]]:
+    """Rows of known truth: id, truth, and prediction or response with reference."""
+    files = {
+        "bug_cases": ("cases/bug_cases.jsonl", "expected_correct"),
+        "adjudicated_given": ("cases/adjudicated_given.jsonl", "truth"),
+        "zh_think_cases": ("cases/zh_think_cases.jsonl", "expected_correct"),
+        "real_pairs_given, authors' labels": ("data/real_pairs_given.jsonl", "upstream_label"),
+    }
+    truths = {"true": True, "false": False, True: True, False: False}
+    return {
+        name: [{**row, "truth": truths[row[label]]} for row in read_rows(shared / path) if row.get(label) in truths]
+        for name, (path, label) in files.items()
+    }
+
+
+def verdict_of(row: Row, contract: str) -> Verdict:
+    """Of the whole response in the case files that have one, else of the answer."""
+    if row.get("response") and "expected_correct" in row:
+        return verify(row["response"], row["reference"], contract=contract, truncated=bool(row.get("truncated")))
+    return verify_answer(row["prediction"], row["reference"], contract=contract)
+
+
+def both_scalar(row: Row) -> bool:
+    sides = [parse(row["prediction"] or ""), parse(row["reference"])]
+    return all(not isinstance(side, Refused) and is_scalar(side) for side in sides)
+
+
+# ------------------------------------------------------------------------------------------------- references
+
+
+def references(console: Console, options: argparse.Namespace) -> None:
+    """Every reference equals itself, and itself in other spellings with identity switched off; no two others are equal."""
+    table = columns("references", "", "count")
+    texts = {name: read_references(options.shared, name) for name in ("math500", "gsm8k_test")}
+    for name, all_texts in texts.items():
+        same = sum(verify_answer(text, text, contract=options.contract).correct for text in all_texts)
+        read = sum(not isinstance(parse(text), Refused) for text in all_texts)
+        table.add_row(f"{name}: equal to themselves", f"{same}/{len(all_texts)}")
+        table.add_row(f"{name}: read by the grammar", f"{read}/{len(all_texts)}")
+    distinct = sorted({text for all_texts in texts.values() for text in all_texts})
+    ways, failed = Counter[str](), []
+    right = Counter[str]()
+    for text in distinct:
+        for way, other in respelled(text):
+            ways[way] += 1
+            found = compared(other, text)
+            right[way] += found is Finding.EQUAL
+            if found is not Finding.EQUAL:
+                failed.append(f"{way}: {other}  for  {text}: {found}")
+    for way, count in ways.items():
+        table.add_row(f"re-spelled, {way}", f"{right[way]}/{count}")
+    console.print(table)
+    for line in failed:
+        console.print(line, markup=False, highlight=False)
+    cross(console, distinct)
+
+
+def compared(candidate: str, reference: str) -> Finding | None:
+    """What the engine finds without looking at the texts; None where one side is not read."""
+    left, right = parse(candidate), parse(reference)
+    if isinstance(left, Refused) or isinstance(right, Refused):
+        return None
+    return structure.compare(left, right).finding
+
+
+def cross(console: Console, distinct: Sequence[str]) -> None:
+    """Every accept between two references with different texts, to be looked at."""
+    trees = [(text, tree) for text in distinct if not isinstance(tree := parse(text), Refused)]
+    pairs = list(combinations(trees, 2))
+    accepted = [
+        f"{one}  =  {other}   ({found.method}, {found.certainty})"
+        for (one, left), (other, right) in track(pairs, "all pairs of references", console=console, transient=True)
+        if (found := structure.compare(left, right)).finding is Finding.EQUAL
+    ]
+    console.print(f"{len(pairs):,} pairs of distinct references, {len(accepted)} accepted:", highlight=False)
+    for line in accepted:
+        console.print("  " + line, markup=False, highlight=False)
+
+
+# ------------------------------------------------------------------------------------------------------ speed
+
+
+def speed(console: Console, options: argparse.Namespace) -> None:
+    """Verdicts a CPU-second on real pairs, every contract and every peer in the same run."""
+    pairs = [
+        (row["prediction"], row["reference"]) for row in read_rows(options.shared / "data" / "real_pairs_given.jsonl")
+    ]
+    table = timing_table("real pairs, answer level")
+    rates: dict[str, float] = {}
+
+    def contract_decides(contract: str) -> Decide:
+        return lambda candidate, reference: verify_answer(candidate, reference, contract=contract).outcome
+
+    peers: dict[str, Decide | None] = {
+        **{contract: contract_decides(contract) for contract in CONTRACTS},
+        "math-verify": math_verify(),
+        "PRM800K": None if options.prm800k is None else prm800k(options.prm800k),
+    }
+    for name, decide in peers.items():
+        if decide is None:
+            console.print(f"{name} is not here: no such peer in this run")
+            continue
+        with console.status(name):
+            for pair in pairs[:20]:
+                decide(*pair)
+            rates[name] = measure(name, pairs, decide, table)
+    console.print(table)
+    for name in ("math-verify", "PRM800K"):
+        if name in rates:
+            console.print(
+                f"{options.contract} / {name}: {rates[options.contract] / rates[name]:.1f} times the verdicts"
+            )
+    seconds = min(import_seconds() for _ in range(3))
+    console.print(f"import veriward.rewards: {seconds:.3f} s")
+
+
+def import_seconds() -> float:
+    code = "import time; start = time.perf_counter(); import veriward.rewards; print(time.perf_counter() - start)"
+    return float(subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def math_verify() -> Decide | None:
+    """Both sides in a box, as an ordinary caller would."""
     try:
-        from math_verify import parse  # type: ignore[import-not-found]
+        from math_verify import parse as peer_parse  # type: ignore[import-not-found,import-untyped,unused-ignore]
         from math_verify import verify as peer_verify
     except ImportError:
-        console.print("math-verify is not installed: no peer in this run")
-        return
+        return None
 
     def decide(candidate: str, reference: str) -> str:
-        gold, answer = parse(rf"\boxed{{{reference}}}"), parse(rf"\boxed{{{candidate}}}")
+        gold, answer = peer_parse(rf"\boxed{{{reference}}}"), peer_parse(rf"\boxed{{{candidate}}}")
         return "correct" if peer_verify(gold, answer) else "wrong"
 
-    decide("1", "2")
-    measure("math-verify real", read_pairs(path), decide, table)
+    return decide
+
+
+def prm800k(checkout: Path) -> Decide:
+    sys.path.insert(0, str(checkout / "prm800k"))
+    grader = importlib.import_module("grading.grader")
+    return lambda candidate, reference: "correct" if grader.grade_answer(candidate, reference) else "wrong"
+
+
+# ----------------------------------------------------------------------------------------------------- common
+
+
+def measure(name: str, pairs: Iterable[Pair], decide: Decide, table: Table) -> float:
+    """Run the pairs and add a line to the table; returns decisions per CPU-second."""
+    cpu: list[float] = []
+    outcomes = Counter[str]()
+    for candidate, reference in pairs:
+        started = time.process_time()
+        outcomes[decide(candidate, reference)] += 1
+        cpu.append(time.process_time() - started)
+    cpu.sort()
+    per_second = len(cpu) / max(sum(cpu), 1e-9)
+    at = [cpu[int(share * (len(cpu) - 1))] * 1000 for share in (0.5, 0.99, 1.0)]
+    shares = ", ".join(f"{outcome} {count}" for outcome, count in outcomes.most_common())
+    table.add_row(name, str(len(cpu)), *(f"{ms:.2f}" for ms in at), f"{per_second:,.0f}", shares)
+    return per_second
+
+
+def timing_table(title: str) -> Table:
+    return columns(f"{title}: ms CPU a verdict", "", "pairs", "p50", "p99", "max", "a CPU-second", "outcomes")
+
+
+def columns(title: str, *names: str) -> Table:
+    table = Table(title=title, title_justify="left", highlight=False)
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place in (0, 6) else "right")
+    return table
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def read_references(shared: Path, name: str) -> list[str]:
+    rows = read_rows(shared / "data" / f"{name}.jsonl")
+    column = next(column for column in ("answer", "reference") if column in rows[0])
+    return [str(row[column]) for row in rows]
+
+
+PARTS: dict[str, Callable[[Console, argparse.Namespace], None]] = {
+    "preflight": preflight,
+    "labelled": labelled,
+    "references": references,
+    "speed": speed,
+    "strings": strings,
+}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import contextlib
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
@@ -26,11 +27,19 @@ from typer.core import TyperGroup
 from veriward.eval.errors import ConfigError, disk_full_in_one_line
 
 if TYPE_CHECKING:
+    from veriward.eval.contract_comparison import ContractComparison
     from veriward.eval.loop import EvalResult, Progress
+    from veriward.eval.pair_file import GradedFile
+    from veriward.eval.pair_file import Progress as GradingProgress
+    from veriward.eval.reference_check import ReferenceCheck
     from veriward.rewards import Verdict
 
 SECONDS_BETWEEN_LINES = 10
 """Progress where there is no terminal: a line at most this often."""
+
+
+COMPLAINTS_SHOWN = 20
+"""Lines of a file of pairs that are named before the rest is only counted."""
 
 
 class OneLineErrors(TyperGroup):
@@ -107,6 +116,136 @@ def verify(
         print(json.dumps(verdict.to_row()))
     else:
         Console().print(verdict_table(verdict))
+
+
+@app.command()
+def grade(
+    pairs: Annotated[Path, typer.Argument(help="JSONL: response or prediction, and reference.", metavar="PAIRS.jsonl")],
+    out: Annotated[Path, typer.Option(help="JSONL of verdicts, one line a row.", metavar="VERDICTS.jsonl")],
+    contract: ContractOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify a file of pairs, row by row. The same command again goes on where it was stopped.
+
+    Optional columns: id, answer_type, options, truncated. A row that is no pair is reported and left out; then the
+    exit code is 2.
+    """
+    from veriward.eval.pair_file import grade_file
+    from veriward.rewards import DEFAULT
+
+    console = Console(stderr=True)
+    try:
+        with disk_full_in_one_line(out), show_grading(console, pairs) as on_progress:
+            result = grade_file(
+                pairs,
+                out,
+                contract=known_contract(contract or DEFAULT),
+                complain=first_lines(console),
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        print(f"stopped; the same command goes on from here: {out} keeps what is graded", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if as_json:
+        print(json.dumps(result.to_row()))
+    else:
+        Console().print(grading_table(result))
+    if result.refused:
+        raise typer.Exit(complain(f"veriward grade: {result.refused} of {result.rows} rows are no pairs, and left out"))
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def explain(
+    response: Annotated[str, typer.Argument(help="What the model wrote; '-' reads it from standard input.")],
+    reference: Annotated[str, typer.Argument(help="The right answer, bare.")],
+    answer: Annotated[bool, typer.Option("--answer", help="The first argument is a bare answer, no response.")] = False,
+    contract: Annotated[str, typer.Option(help="Grading contract.", metavar="NAME")] = "v3",
+    answer_type: Annotated[str | None, typer.Option(help="As 'list'.", show_default="read off the reference")] = None,
+    truncated: Annotated[bool, typer.Option("--truncated", help="The response was cut off.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how a verdict comes about: the answer taken, how both sides are read, what each tier found."""
+    from veriward.rewards import explain as decide
+    from veriward.scripts.explain import show
+
+    if response == "-":
+        response = sys.stdin.buffer.read().decode("utf-8", "replace")
+    try:
+        explanation = decide(
+            response,
+            reference,
+            bare=answer,
+            contract=known_contract(contract),
+            answer_type=answer_type,
+            truncated=truncated,
+        )
+    except ValueError as error:
+        raise ConfigError(f"explain: {error}") from error
+    if as_json:
+        print(json.dumps({**explanation.verdict.to_row(), "steps": [list(step) for step in explanation.steps]}))
+    else:
+        show(explanation, Console())
+
+
+@app.command(name="check-references")
+def check_references(
+    data: Annotated[Path, typer.Argument(help="JSONL with a column of references.", metavar="DATA.jsonl")],
+    column: Annotated[str | None, typer.Option(help="Column of the reference.", show_default="found")] = None,
+    require: Annotated[bool, typer.Option("--require-references", help="Exit code 1 if one cannot be read.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read every reference before training: which cannot be read, which leave a question open, and a table by kind."""
+    from veriward.eval.reference_check import check_references as run
+
+    result = run(data, column)
+    if as_json:
+        print(json.dumps(result.to_row()))
+    else:
+        show_references(result, Console())
+    if require and result.unreadable:
+        raise typer.Exit(1)
+
+
+@app.command(name="compare-contracts")
+def compare(
+    pairs: Annotated[Path, typer.Argument(help="JSONL as `grade` takes it.", metavar="PAIRS.jsonl")],
+    first: Annotated[str, typer.Argument(help="Grading contract, as 'v1'.")],
+    second: Annotated[str, typer.Argument(help="Grading contract, as 'v3'.")],
+    out: Annotated[Path | None, typer.Option(help="JSONL of every disagreement.")] = None,
+    show: Annotated[int, typer.Option(help="Disagreements printed.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify the same pairs under two contracts: matrix of outcomes, and each disagreement with both reasons.
+
+    Answers that v2 refuses for their cost are not handed to v1, and counted as skipped.
+    """
+    from veriward.eval.contract_comparison import compare_contracts
+
+    console = Console(stderr=True)
+    with console.status("0 verdicts") as status:
+        done = 0
+
+        def on_progress(more: int) -> None:
+            nonlocal done
+            done += more
+            status.update(f"{done:,} verdicts")
+
+        result = compare_contracts(
+            pairs,
+            known_contract(first),
+            known_contract(second),
+            complain=first_lines(console),
+            on_progress=on_progress,
+        )
+    if out is not None:
+        try:
+            out.write_text("".join(json.dumps(row) + "\n" for row in result.disagreements), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{out}: cannot be written: {error.strerror}; choose another --out") from error
+    if as_json:
+        print(json.dumps(result.to_row()))
+    else:
+        show_comparison(result, show, Console())
 
 
 @app.command(name="eval")
@@ -208,6 +347,56 @@ def audit(
         raise typer.Exit(1)
 
 
+def show_references(result: ReferenceCheck, console: Console) -> None:
+    total = result.references
+    table = two_columns(f"{total:,} references under contract v3")
+    for kind, count in result.kinds.items():
+        table.add_row(f"kind {kind}", f"{count:,}/{total:,}")
+    if result.solutions:
+        table.add_row("key taken out of a solution", f"{result.solutions:,}/{total:,}")
+    table.add_row("ambiguous without a type", f"{len({item.line for item in result.ambiguous}):,}/{total:,}")
+    table.add_row("cannot be read", f"{len(result.unreadable):,}/{total:,}")
+    console.print(table)
+    for item in result.unreadable[:COMPLAINTS_SHOWN]:
+        console.print(printable(f"line {item.line}: {item.reason}, character {item.position}: {item.detail}"))
+        console.print(printable(f"    {shorten(item.reference)}"), soft_wrap=True)
+    questions = Counter((item.question, item.suggestion) for item in result.ambiguous)
+    for (question, suggestion), count in questions.most_common():
+        example = next(item for item in result.ambiguous if item.question == question)
+        said = f"{count:,} × {question}? Say it with {suggestion}. Line {example.line}: {shorten(example.reference)}"
+        console.print(printable(said), soft_wrap=True)
+
+
+def show_comparison(result: ContractComparison, shown: int, console: Console) -> None:
+    columns = sorted({outcome for _, outcome in result.matrix})
+    rows = sorted({outcome for outcome, _ in result.matrix})
+    title = f"{result.pairs:,} pairs: {result.first} down, {result.second} across"
+    table = Table(title=title, title_justify="left", highlight=False)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="right")
+    for row in rows:
+        counts = [result.matrix.get((row, column), 0) for column in columns]
+        table.add_row(row.replace("_", " "), *(f"{count:,}" if count else "·" for count in counts))
+    console.print(table)
+    console.print(
+        f"{len(result.disagreements):,} disagreements; {result.skipped:,} calls of v1 skipped for their cost",
+        highlight=False,
+    )
+    for pair in result.disagreements[:shown]:
+        one, other = (
+            " ".join(filter(None, (outcome, reason and f"({reason})")))
+            for outcome, reason in zip(pair["outcomes"], pair["reasons"], strict=True)
+        )
+        candidates = " | ".join(dict.fromkeys(shorten(str(text)) for text in pair["candidates"]))
+        said = f"line {pair['line']}: {one} -> {other}: {candidates}  for  {shorten(pair['reference'])}"
+        console.print(printable(said), soft_wrap=True)
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:60]}…{text[-19:]}"
+
+
 def known_contract(name: str) -> str:
     from veriward.rewards import CONTRACTS
 
@@ -259,6 +448,65 @@ def show_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
             bar.update(task, total=progress.total, completed=progress.finished, description=text)
 
         yield on_progress
+
+
+@contextlib.contextmanager
+def show_grading(console: Console, pairs: Path) -> Iterator[Callable[[GradingProgress], None]]:
+    """A bar over the bytes of the file on a terminal; elsewhere a line now and then."""
+    size = pairs.stat().st_size if pairs.is_file() else None
+    started = last = time.perf_counter()
+
+    def counts(progress: GradingProgress) -> str:
+        done = progress.graded + progress.reused
+        rate = progress.graded / max(1e-9, time.perf_counter() - started)
+        outcomes = [f"{name.replace('_', ' ')} {count:,}" for name, count in progress.outcomes.most_common()]
+        return " · ".join([f"{done:,} verdicts", *outcomes, f"{rate:,.0f}/s"])
+
+    if not console.is_terminal:
+
+        def print_now_and_then(progress: GradingProgress) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= SECONDS_BETWEEN_LINES:
+                last = time.perf_counter()
+                console.print(counts(progress), highlight=False)
+
+        yield print_now_and_then
+        return
+    with CountsBelow(BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("", total=size)
+        yield lambda progress: bar.update(task, completed=progress.bytes, description=counts(progress))
+
+
+def first_lines(console: Console) -> Callable[[str], None]:
+    """Prints the first complaints, and says where it stops."""
+    printed = 0
+
+    def complain_about(line: str) -> None:
+        nonlocal printed
+        printed += 1
+        if printed <= COMPLAINTS_SHOWN:
+            console.print(printable(line), soft_wrap=True)
+        elif printed == COMPLAINTS_SHOWN + 1:
+            console.print("…and more like these; the last line counts them", highlight=False)
+
+    return complain_about
+
+
+def grading_table(result: GradedFile) -> Table:
+    """Outcomes, certainties and reasons, each with its denominator."""
+    done = result.graded + result.reused
+    table = two_columns(f"{done:,} verdicts under contract {result.contract}, fingerprint {result.fingerprint}")
+    for outcome, count in sorted(result.outcomes.items(), key=lambda pair: -pair[1]):
+        table.add_row(f"outcome {outcome.replace('_', ' ')}", f"{count:,}/{done:,}")
+    for certainty, count in result.certainties.items():
+        table.add_row(f"decided, {certainty}", f"{count:,}/{done:,}")
+    for reason, count in list(result.reasons.items())[:12]:
+        table.add_row(f"reason {reason.replace('_', ' ')}", f"{count:,}/{done:,}")
+    for name, count in list(result.unknown_types.items())[:12]:
+        table.add_row("unknown answer_type, read as auto", f"{count:,} {name}")
+    if result.reused:
+        table.add_row("of an earlier run", f"{result.reused:,}/{done:,}")
+    return table
 
 
 def line_printer(console: Console) -> Callable[[Progress], None]:

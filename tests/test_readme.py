@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import subprocess
@@ -38,11 +39,20 @@ def tiny_model(tmp_path_factory):
     return folder.parents[2]
 
 
-def test_the_first_example_prints_what_stands_below_it():
+SHOWN = [
+    (program, output)
+    for (kind, program), (below, output) in itertools.pairwise(BLOCKS)
+    if (kind, below) == ("python", "text")
+]
+"""Examples with what they print."""
+
+
+@pytest.mark.parametrize(("program", "output"), SHOWN)
+def test_an_example_prints_what_stands_below_it(program, output):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(blocks("python")[0], "README.md", "exec"), {})  # noqa: S102
-    assert printed.getvalue() == blocks("text")[0]
+        exec(compile(program, "README.md", "exec"), {})  # noqa: S102
+    assert printed.getvalue() == output
 
 
 @pytest.mark.slow
@@ -71,6 +81,14 @@ HOW = {
     ],
     "veriward audit v1": ["veriward", "audit", "v1"],
     "veriward audit v2": ["veriward", "audit", "v2"],
+    "veriward audit v3": ["veriward", "audit", "v3"],
+    "veriward explain <think>\\boxed{9}?</think> It is $\\boxed{\\frac{\\sqrt{12}}{2}}$. sqrt(3)": [
+        *("veriward", "explain", r"<think>\boxed{9}?</think> It is $\boxed{\frac{\sqrt{12}}{2}}$.", "sqrt(3)"),
+    ],
+    "veriward grade docs/examples/pairs.jsonl --out runs/verdicts.jsonl --contract v3": [
+        *("veriward", "grade", str(ROOT / "docs/examples/pairs.jsonl"), "--out", "runs/verdicts.jsonl"),
+        *("--contract", "v3"),
+    ],
     "veriward verify \\boxed{x^x} 4": ["veriward", "verify", r"\boxed{x^x}", "4"],
     "accelerate launch train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20 --output_dir runs/try": [
         *("accelerate", "launch", "train/grpo.py", "--config", "train/presets/quickstart_cpu.yaml", "--max_steps", "1"),

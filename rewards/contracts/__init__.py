@@ -10,18 +10,23 @@ import ast
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from inspect import getsource
 from types import ModuleType
 from typing import Any
 
 from veriward.rewards import extract, normalize
 from veriward.rewards.contracts import narrow, v1, v2
+from veriward.rewards.contracts.v3 import contract as v3
+from veriward.rewards.contracts.v3.limits import LIMITS
+from veriward.rewards.task import Task
 from veriward.rewards.verdict import Decision, Extraction, Reason
 
 DEFAULT = "v2"
+
+ANSWER_IN_REASONING = "answer_in_reasoning"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,9 +42,14 @@ class Contract:
     """The modules whose functions decide."""
     cases: str
     """Name of the case table, package data beside the contract."""
-    extract: Callable[[str], Extraction]
-    decide: Callable[[str, str], Decision]
-    check_reference: Callable[[str], Reason | None]
+    extract: Callable[[str, str, Task, bool], Extraction]
+    """(response, its reasoning set apart, task, whether the response was cut off) -> the answer taken out of it."""
+    decide: Callable[[str, Task, tuple[str, ...]], Decision]
+    """(candidate, task, flags of the extraction) -> what the contract says."""
+    check: Callable[[Task], Reason | None]
+    """Why the reference of a task cannot be read, or None."""
+    reads_types: bool
+    """Whether answer types and options of a task mean anything to it."""
 
     @property
     def fingerprint(self) -> str:
@@ -86,15 +96,24 @@ def _is_docstring(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
+def _from_response(text: str, reasoning: str, task: Task, truncated: bool) -> Extraction:
+    """The extraction of v1 and v2, with a word on reasoning that was set apart."""
+    extraction = extract.extract(text)
+    if extraction.candidate is None and extract.extract(reasoning).candidate is not None:
+        return replace(extraction, flags=(ANSWER_IN_REASONING,))
+    return extraction
+
+
 V1 = Contract(
     name=v1.NAME,
     limits=(v1.SIZE_LIMITS,),
     policies=v1.POLICIES,
     rules=(extract, normalize, narrow, v1),
     cases="v1_cases.jsonl",
-    extract=extract.extract,
-    decide=v1.decide,
-    check_reference=v1.check_reference,
+    extract=_from_response,
+    decide=lambda candidate, task, flags: v1.decide(candidate, task.reference),
+    check=lambda task: v1.check_reference(task.reference),
+    reads_types=False,
 )
 
 V2 = Contract(
@@ -103,12 +122,52 @@ V2 = Contract(
     policies=v2.POLICIES,
     rules=(extract, normalize, narrow, v1, v2),
     cases="v2_cases.jsonl",
-    extract=extract.extract,
-    decide=v2.decide,
-    check_reference=v2.check_reference,
+    extract=_from_response,
+    decide=lambda candidate, task, flags: v2.decide(candidate, task.reference),
+    check=lambda task: v2.check_reference(task.reference),
+    reads_types=False,
 )
 
-CONTRACTS: Mapping[str, Contract] = {contract.name: contract for contract in (V1, V2)}
+V3_MODULES = (
+    "algebra",
+    "balls",
+    "comparer",
+    "comparison",
+    "contract",
+    "declared",
+    "extract",
+    "grammar",
+    "limits",
+    "marks",
+    "modular",
+    "normal",
+    "numerals",
+    "preflight",
+    "program",
+    "reader",
+    "realsets",
+    "relations",
+    "rewrite",
+    "separation",
+    "structure",
+    "tokens",
+    "tree",
+    "units",
+)
+
+V3 = Contract(
+    name=v3.NAME,
+    limits=(LIMITS,),
+    policies=v3.POLICIES,
+    rules=tuple(import_module(f"{__name__}.v3.{module}") for module in V3_MODULES),
+    cases="v3_cases.jsonl",
+    extract=v3.extract,
+    decide=v3.decide,
+    check=v3.check,
+    reads_types=True,
+)
+
+CONTRACTS: Mapping[str, Contract] = {contract.name: contract for contract in (V1, V2, V3)}
 
 
 def get_contract(name: str) -> Contract:

@@ -30,7 +30,7 @@ def audit(contract: str) -> Audit:
     """Run the case table of a contract; ValueError if no contract has that name."""
     rules = get_contract(contract)
     cases = rules.read_cases()
-    table, differences = {"v1": _audit_v1, "v2": _audit_v2}[contract](cases)
+    table, differences = {"v1": _audit_v1, "v2": _audit_v2, "v3": _audit_v3}[contract](cases)
     return Audit(contract=contract, fingerprint=rules.fingerprint, table=tuple(table), differences=tuple(differences))
 
 
@@ -98,6 +98,31 @@ def _probe(case: Case, verdict: Verdict) -> Case:
     """An accepted probe must also be decided equal: all eight are."""
     accepted = v2.preflight(normalize(case["prediction"])) is None and verdict.correct
     return {"accepted": accepted, "reason": None if verdict.reason is None else verdict.reason.value}
+
+
+# ---- v3: bare answers and whole responses, a line a kind -------------------------------------------------------------
+
+
+def _audit_v3(cases: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[str]]:
+    differences = {case["id"]: _difference(case, _judged(case)) for case in cases}
+    table = []
+    for kind in dict.fromkeys(case["kind"] for case in cases):
+        ids = [case["id"] for case in cases if case["kind"] == kind]
+        table.append((f"{kind} cases", _share(sum(not differences[case_id] for case_id in ids), len(ids))))
+    failed = [line for line in differences.values() if line]
+    table.append(("overall", _share(len(cases) - len(failed), len(cases))))
+    return table, failed
+
+
+def _judged(case: Case) -> Case:
+    declared = {"answer_type": case.get("answer_type"), "options": case.get("options")}
+    if "response" in case:
+        truncated = case.get("truncated", False)
+        verdict = verify(case["response"], case["reference"], contract="v3", truncated=truncated, **declared)
+    else:
+        verdict = verify_answer(case["prediction"], case["reference"], contract="v3", **declared)
+    row = verdict.to_row()
+    return {name: row[name] for name in ("outcome", "reason", "method", "certainty", "format_valid", "flags")}
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------

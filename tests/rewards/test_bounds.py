@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from veriward.rewards import Outcome, verify, verify_answer
-from veriward.scripts.bench_verifier import grammar_pairs, hostile_pairs, noise_pairs
+from veriward.scripts.answer_strings import grammar_pairs, hostile_pairs, noise_pairs
 
 
 def text_of(parts):

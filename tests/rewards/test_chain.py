@@ -1,12 +1,25 @@
 """verify(): correct, format_valid and supported are decided apart; the record is whole."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriward.rewards import CONTRACTS, Outcome, Reason, Verdict, check_reference, verify, verify_answer, verify_batch
+from veriward.rewards import (
+    CONTRACTS,
+    Outcome,
+    Reason,
+    Verdict,
+    chain,
+    check_reference,
+    explain,
+    verify,
+    verify_answer,
+    verify_many,
+)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +115,28 @@ def test_a_completion_that_is_no_text_and_no_messages_is_a_wiring_mistake(comple
 
 
 def test_every_refusal_has_its_twin_for_references():
-    of_a_pair = {Reason.NOT_EQUAL, Reason.DIFFERENT_PART_COUNT, Reason.NO_ANSWER, Reason.SYMPY_FAILED}
+    of_a_pair = {
+        Reason.NOT_EQUAL,
+        Reason.DIFFERENT_PART_COUNT,
+        Reason.NO_ANSWER,
+        Reason.SYMPY_FAILED,
+        Reason.OVER_BUDGET,
+        Reason.NOT_SETTLED,
+        Reason.KINDS_NOT_COMPARED,
+        Reason.TEXT_NOT_EXPECTED,
+        Reason.HEDGED,
+        Reason.UNIT_MISSING,
+        Reason.NOT_SIMPLIFIED,
+    }
     for reason in set(Reason) - of_a_pair:
         assert reason.is_of_reference or reason.of_reference.is_of_reference
+
+
+@pytest.mark.parametrize("module", ["tokens", "reader", "grammar", "numerals"])
+def test_every_refusal_of_the_grammar_can_be_said_of_a_reference(module):
+    source = (Path(chain.__file__).parent / "contracts/v3" / f"{module}.py").read_text(encoding="utf-8")
+    for name in set(re.findall(r"Reason\.([A-Z_]+)", source)):
+        assert Reason[name].of_reference.is_of_reference
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("correct", "not_equal"), ("wrong", None)])
@@ -123,17 +155,57 @@ def test_the_row_of_a_verdict_is_json_with_constant_keys(response):
 
 
 def test_a_batch_gives_the_verdicts_of_its_rows_in_order():
-    completions = [r"\boxed{4}", "5", [{"role": "assistant", "content": r"\boxed{6}"}], r"\boxed{4}"]
-    references = ["4", "4", "6", "5"]
-    assert verify_batch(completions, references) == [
-        verify(completion, reference) for completion, reference in zip(completions, references, strict=True)
+    rows = [
+        {"response": r"\boxed{4}", "reference": "4"},
+        {"response": "5", "reference": "4", "truncated": True, "id": "not looked at"},
+        {"response": [{"role": "assistant", "content": r"\boxed{6}"}], "reference": "6"},
+        {"prediction": "4", "reference": "4"},
+        {"response": r"\boxed{4}", "reference": "5"},
+    ]
+    assert verify_many(rows) == [
+        verify(row["response"], row["reference"], truncated=row.get("truncated", False))
+        if "response" in row
+        else verify_answer(row["prediction"], row["reference"])
+        for row in rows
     ]
 
 
-@pytest.mark.parametrize(("references", "truncated"), [(["4"], None), (["4", "4"], [True])])
-def test_a_batch_of_unequal_lengths_is_a_wiring_mistake(references, truncated):
-    with pytest.raises(ValueError, match="one reference per completion"):
-        verify_batch(["4", "4"], references, truncated=truncated)
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({"response": "4"}, "row 1: a row has a 'reference'"),
+        ({"reference": "4"}, "row 1: a row has either a 'response' or a 'prediction'"),
+        ({"reference": "4", "response": "4", "prediction": "4"}, "either a 'response' or a 'prediction'"),
+        ({"reference": 4, "response": "4"}, "row 1: an answer and a reference are texts, got int"),
+        ({"reference": "4", "response": "4", "truncated": 1}, "row 1: 'truncated' is true or false"),
+        ({"reference": "4", "response": "4", "answer_type": "sum"}, "row 1: unknown answer_type 'sum'; known: auto"),
+        ({"reference": "4", "response": "4", "options": {"unit": 1}}, "row 1: unknown option 'unit'; known:"),
+        ({"reference": "4", "response": "4", "options": [1]}, "row 1: options are a mapping"),
+    ],
+)
+def test_a_row_of_a_batch_that_is_wired_wrong_is_named(row, complaint):
+    with pytest.raises((TypeError, ValueError), match=complaint):
+        verify_many([{"response": "4", "reference": "4"}, row], contract="v3")
+
+
+def test_contracts_without_answer_types_say_so():
+    with pytest.raises(ValueError, match="contract v2 knows no answer types"):
+        verify("4", "4", contract="v2", answer_type="list")
+
+
+@pytest.mark.parametrize("contract", sorted(CONTRACTS))
+@pytest.mark.parametrize("response", [r"\boxed{x+1}", "nothing", r"\boxed{1 2}", r"\boxed{2}"])
+def test_an_explanation_holds_the_verdict_that_verify_gives(response, contract):
+    assert explain(response, "1+x", contract=contract).verdict == verify(response, "1+x", contract=contract)
+
+
+def test_an_explanation_of_a_bare_answer_holds_the_verdict_of_verify_answer():
+    assert explain("x+1", "1+x", bare=True, contract="v3").verdict == verify_answer("x+1", "1+x", contract="v3")
+
+
+def test_the_row_for_the_model_s_eyes_holds_nothing_of_the_reference():
+    row = verify(r"\boxed{4}", "5", contract="v3").to_row(reference=False)
+    assert not [name for name in row if name.startswith("reference")]
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.sampled_from(sorted(CONTRACTS)))

@@ -197,13 +197,13 @@ def test_an_impossible_setting_is_refused(settings, message):
 
 def test_all_components_of_a_batch_share_one_verdict_per_completion(monkeypatch):
     asked = []
-    original = chain.verify
+    original = chain._verify_text
 
-    def counted(response, reference, **options):
-        asked.append(reference)
-        return original(response, reference, **options)
+    def counted(text, *rest):
+        asked.append(text)
+        return original(text, *rest)
 
-    monkeypatch.setattr(chain, "verify", counted)
+    monkeypatch.setattr(chain, "_verify_text", counted)
     completions = [f"share one verdict {number}" for number in (1, 2, 3, 3)]
     for component in make_components():
         component(completions=completions, answer=["1", "1", "1", "1"])

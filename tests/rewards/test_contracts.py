@@ -144,6 +144,20 @@ def test_the_audit_of_v2_prints_the_published_table():
     )
 
 
+def test_the_audit_of_v3_finds_every_case_as_written():
+    result = audit("v3")
+    assert result.differences == ()
+    assert result.table[-1] == (
+        "overall",
+        f"{len(get_contract('v3').read_cases())} / {len(get_contract('v3').read_cases())}",
+    )
+
+
+def test_the_fingerprint_of_v3_covers_every_module_of_its_folder():
+    modules = {path.stem for path in (ROOT / "rewards/contracts/v3").glob("*.py")} - {"__init__"}
+    assert {module.__name__.rpartition(".")[2] for module in get_contract("v3").rules} == modules
+
+
 @pytest.mark.parametrize(
     ("name", "groups"),
     [
@@ -172,7 +186,7 @@ def test_an_audit_notices_a_case_that_comes_out_otherwise(name, case_id, monkeyp
 
 
 @pytest.mark.slow
-def test_both_audits_run_and_a_preset_loads_from_a_wheel_outside_the_checkout(tmp_path):
+def test_all_audits_run_and_a_preset_loads_from_a_wheel_outside_the_checkout(tmp_path):
     source = tmp_path / "source"  # setuptools would leave its build folder in the checkout
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "runs", "build", "*.egg-info", "__pycache__"))
     subprocess.run(
@@ -190,7 +204,7 @@ from importlib import resources
 import veriward.rewards
 from veriward.rewards.contracts.audit import audit
 assert str(sys.prefix) in veriward.rewards.__file__, veriward.rewards.__file__
-assert not audit("v1").differences and not audit("v2").differences
+assert not any(audit(name).differences for name in ("v1", "v2", "v3"))
 import yaml
 yaml.safe_load(resources.files("veriward.train").joinpath("presets/quickstart_cpu.yaml").read_text())
 """

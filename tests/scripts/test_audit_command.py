@@ -55,4 +55,4 @@ def test_an_unknown_contract_is_one_line_and_exit_code_2(capfd):
     with pytest.raises(SystemExit) as ended:
         app(["audit", "v9"])
     assert ended.value.code == 2
-    assert capfd.readouterr().err == "veriward: unknown contract 'v9'; wanted one of v1, v2\n"
+    assert capfd.readouterr().err == "veriward: unknown contract 'v9'; wanted one of v1, v2, v3\n"

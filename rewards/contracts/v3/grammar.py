@@ -1,0 +1,422 @@
+"""Text to a typed tree: the whole answer grammar of contract v3, total and bounded.
+
+`parse` reads an answer in plain text, LaTeX or a mixture, English or Chinese, and gives a tree of `tree` or `Refused`.
+A reading is of the whole text or none: no number is mined from a sentence. Nothing is computed beyond numerals.
+This module takes wrappings off and knows the forms that only a whole answer has: choices, times, yes and no, words.
+The mathematics is read by `reader`.
+
+Readings that could be another one
+- `1,234` is one number and `(1,234)` are two; `1,2345` are two. `2\\frac12` is 5/2, `2\\frac{x}{3}` a product.
+- `1/2x` is x/2. Any other division by an implicit product (`x/2y`, `\\pi/2x`) is refused as ambiguous.
+- A function without brackets takes the product behind it, up to a sign, the next function or an explicit times sign;
+  refused where a slash, a bracket, e, i or a vector follows. `sin(x)^2` is the square of the sine.
+- `f(x)`, `g(…)`, `h(…)`, `O(…)` are calls, as is any letter with several arguments or on the left of `=`; other
+  letters with a bracket are products. `i` and `e` are constants except as `i = …`, an index or a bound variable.
+- `4:45` is a ratio unless a.m. or p.m. stands behind it. `+-` inside a sum is refused, in front it is plus or minus.
+- Letters behind a number are a product (`12d`), words of four letters and known units are a unit (`12 cm`).
+- Two or three capitals are one name (`AB`); two or three small letters beside other mathematics are a product, three
+  alone are a word. Longer runs are words, and a text with such words is `Text` as a whole.
+
+Not covered (refused, or words)
+- Arithmetic on matrices, vectors in brackets, sets, quantities, percentages and numerals in a base; determinants;
+  norms; transposes; piecewise functions; sets of functions; quantifiers; logic; congruences without `\\pmod`.
+- `C_n^k`, `P_n^k`, `A_n^k`: combinations or a power. Partial and higher derivatives, one-sided limits.
+- Numbers in words beyond twelve, 三万五 (35,000 or 30,005), dates, times of day without a.m. or p.m., compound
+  quantities (`2 hours 30 minutes`), feet and inches by `'` and `"`, radix points in another base, Roman numerals.
+- Blanks as thousands separators (thin ones are read), `1_000`, hexadecimal prefixes, decimals that go on (`0.333...`).
+- Intervals with outward brackets (`]1,2[`), relations without a left side (`> 5`), arrows, `\\Rightarrow`, proofs.
+- Mathematical alphanumeric letters (𝑥), combining accents, letters of other scripts inside mathematics.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from veriward.rewards.contracts.v3.limits import LIMITS, Limits
+from veriward.rewards.contracts.v3.reader import GLUED_PRODUCT, UNITS, Reader, Refusal, prefixed, words_of
+from veriward.rewards.contracts.v3.tokens import (
+    PLAIN_FUNCTIONS,
+    PLAIN_NAMES,
+    Refused,
+    Token,
+    lexed,
+    normal_characters,
+    same_tokens,
+)
+from veriward.rewards.contracts.v3.tree import (
+    Alternatives,
+    Choice,
+    Listing,
+    Node,
+    Number,
+    Symbol,
+    Text,
+    Time,
+    Truth,
+)
+from veriward.rewards.verdict import Reason
+
+__all__ = ["Refused", "parse", "same_tokens"]
+
+_TRUTH = {
+    **dict.fromkeys(("yes", "true", "是", "是的", "对", "正确", "对的"), True),
+    **dict.fromkeys(("no", "false", "否", "错", "错误", "不是", "不对", "不正确", "错的"), False),
+}
+_NUMBER_WORDS = re.split(" ", "zero one two three four five six seven eight nine ten eleven twelve")
+_INTEGER = re.compile(r"-?[0-9]{1,18}\Z")
+
+
+def parse(text: str, *, limits: Limits = LIMITS, decimal_comma: bool = False, words: bool = True) -> Node | Refused:
+    """The tree of an answer, or why it has none. Total: any string whatsoever.
+
+    decimal_comma   `3,5` is 7/2 and `1.234,5` is 1234.5; without it a comma separates parts or thousands
+    words           answers in words are read as `Text`; without it they are refused
+    `4:45` is a ratio unless a.m. or p.m. stands behind it. `1,234` is one number, `(1,234)` two. `1/2x` is x/2, but a
+    division by an implicit product of anything but two numerals (`x/2y`) is refused as ambiguous.
+    """
+    if len(text) <= 19 and _INTEGER.match(text):
+        return Number(Fraction(int(text)), text)
+    if len(text) > limits.max_answer_characters:
+        return Refused(Reason.TEXT_TOO_LONG, limits.max_answer_characters, f"{len(text)} characters")
+    characters = normal_characters(text)
+    if isinstance(characters, Refused):
+        return characters
+    return _answer(characters, 0, len(characters), limits, decimal_comma, words, 0)
+
+
+# ------------------------------------------------------------------------------------------ the whole answer
+
+_BLANKS = r"(?:\s|~|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\displaystyle(?![A-Za-z]))"
+_LEADING = re.compile(rf"{_BLANKS}*")
+_OPENERS = re.compile(
+    rf"\$\$?|\\\(|\\\[|\*\*(?=\S)|\\(?:boxed|fbox|text|mbox|textbf|textit|textrm|emph|mathrm|mathbf){_BLANKS}*\{{"
+    r"|(?:=|\\approx(?![A-Za-z])|≈|(?:approximately|about)\s|约[为是]?)\s*"
+)
+_LABEL = re.compile(
+    r"(\\text(?:bf|rm)?\s*\{)?\s*(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s*[:：]|\s+is\s*:?(?![A-Za-z]))|(?:故|所以)?(?:最终)?答案\s*(?:[:：]|是[:：]?|为[:：]?))\s*",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(
+    r"(?:(?:故|应|答案|本题)*\s*(?:选择?项?)\s*[:：]?\s*|(?:the\s+)?(?:correct\s+)?(?:option|choice)\s*(?:is\s*)?:?\s*)?"
+    rf"(?P<open>\\(?:text|textbf|textrm|mathrm|mathbf|mbox|bf)\s*\{{)?{_BLANKS}*"
+    rf"(?:\({_BLANKS}*(?P<letter>[A-Ja-d]){_BLANKS}*\)|(?P<bare>[A-J])"
+    rf"(?P<mark>{_BLANKS}*\)|\.(?![0-9])|:(?=\s+\S)|(?={_BLANKS}*\}}?\s*\Z)))",
+    re.IGNORECASE,
+)
+_PART_LABEL = re.compile(
+    rf"(?:([,;]|\band\b){_BLANKS}*|\A|)\({_BLANKS}*([1-8a-h]){_BLANKS}*\)(?=\s*(?!and\b|or\b)[^\s,;)(+*/^=.])"
+)
+_DATE = re.compile(r"[12][0-9]{3}-[01]?[0-9]-[0-3]?[0-9]\Z")
+_TIME = re.compile(
+    r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(?:\s|~|\\[,; ])*"
+    r"(?:\\(?:text|mbox|mathrm|textrm)\s*\{\s*~?)?\s*([AaPp])\.?\s*[Mm]\.?\s*\}?\Z"
+)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without blanks and closing punctuation at its ends."""
+    leading = _LEADING.match(text, start, end)
+    start = start if leading is None else leading.end()
+    while end > start:
+        last = text[end - 1]
+        if last.isspace() or last == "~":
+            if text[end - 2 : end - 1] == "\\" and text[end - 3 : end - 2] != "\\" and end - 2 >= start:
+                end -= 2
+            else:
+                end -= 1
+        elif last in ".,;!:" and text[end - 2 : end - 1] == "\\" and text[end - 3 : end - 2] != "\\":
+            end -= 2
+        elif last in ".," and not text.endswith(("..", "\\right.", "\\left."), start, end):
+            end -= 1
+        elif last == "d" and text.endswith("quad", start, end) and re.search(r"\\q?quad\Z", text[start:end]):
+            end = text.rindex("\\", start, end)
+        else:
+            break
+    return start, end
+
+
+def _unwrapped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span inside one wrapping around the whole of it (`$…$`, a box, `\\text{…}`, `= …`), or None."""
+    opener = _OPENERS.match(text, start, end)
+    if opener is None:
+        return None
+    kind, inner = opener.group(), opener.end()
+    if kind[0] in "=≈约a" or kind.startswith("\\approx"):
+        return (inner, end) if inner < end else None
+    if kind[-1] == "{":
+        if text[end - 1] != "}" or _closing(text, inner, end) != end - 1:
+            return None
+        content = text[inner : end - 1].strip()
+        if len(content) == 1 and "math" in kind:
+            return None  # a constant, a unit or a vector by its name
+        if kind.startswith("\\math") and (content in PLAIN_FUNCTIONS or kind.startswith("\\mathbf")):
+            return None
+        return inner, end - 1
+    closer = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]", "**": "**"}[kind]
+    if end - len(closer) < inner or not text.endswith(closer, inner, end) or closer in text[inner : end - len(closer)]:
+        return None
+    if kind == "$" and text[end - 2] == "\\":
+        return None
+    return inner, end - len(closer)
+
+
+def _closing(text: str, start: int, end: int) -> int:
+    """Where the brace that is open at `start` closes, or -1."""
+    depth, at = 1, start
+    while at < end:
+        character = text[at]
+        if character == "\\":
+            at += 2
+            continue
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if not depth:
+                return at
+        at += 1
+    return -1
+
+
+def _answer(
+    text: str, start: int, end: int, limits: Limits, decimal_comma: bool, words: bool, level: int
+) -> Node | Refused:
+    """The reading of text[start:end]: wrappings off, forms of whole answers, then mathematics, then words."""
+    in_words = False
+    for _ in range(8):
+        start, end = _trimmed(text, start, end)
+        inner = _unwrapped(text, start, end)
+        if inner is None:
+            label = _LABEL.match(text, start, end)
+            if label is None or label.end() >= end:
+                break
+            if label[1] is None:
+                inner = label.end(), end
+            elif text[label.end()] == "}":
+                inner = label.end() + 1, end
+            else:
+                break
+        elif text.startswith(("\\text", "\\mbox"), start):
+            in_words = True
+        start, end = inner
+    if text.startswith("\\$", start) and text.endswith("\\$", start, end) and text.count("\\$", start, end) == 2:
+        start, end = _trimmed(text, start + 2, end - 2)
+    if text.startswith("(", start):
+        text = _without_labels(text, start, end)
+    if start >= end:
+        return Refused(Reason.EMPTY_ANSWER, min(start, max(len(text) - 1, 0)), "nothing in it")
+    if end - start <= 8:
+        written = text[start:end].lower()
+        truth = _TRUTH.get(written)
+        if truth is not None:
+            return Truth(truth)
+        if written in _NUMBER_WORDS:
+            return Number(Fraction(_NUMBER_WORDS.index(written)))
+        if written == "n/a" and words:
+            return Text(written)
+    first = text[start]
+    if first in "(\\ABCDEFGHIJ选故应答本Ooct" and level < 3:
+        choice = _choice(text, start, end, limits, decimal_comma, words, level)
+        if choice is not None:
+            return choice
+    if first.isdigit() and text[end - 1] in "mM}.":
+        time = _time(text, start, end)
+        if time is not None:
+            return time
+    if first.isdigit() and _DATE.match(text[start:end]):
+        return Refused(Reason.UNSUPPORTED_NOTATION, start, "a date")
+    tokens = lexed(text, start, end, limits)
+    if isinstance(tokens, Refused):
+        refused: Refused = tokens
+        tokens = []
+    elif not tokens:
+        return Refused(Reason.EMPTY_ANSWER, start, "nothing in it")
+    else:
+        if len(tokens) == 1 and (lone := _lone(tokens[0], text[start:end], words)) is not None:
+            return lone
+        reader = Reader(tokens, end, limits, decimal_comma)
+        try:
+            return reader.answer()
+        except Refusal as refusal:
+            refused = refusal.refused
+    if refused.reason in _NEVER_WORDS:
+        return refused
+    prose = _prose(text, start, end, tokens, in_words)
+    if prose is None:
+        return refused
+    if isinstance(prose, Refused):
+        return prose
+    if not words:
+        return Refused(Reason.UNSUPPORTED_NAME, refused.position, "words")
+    return prose
+
+
+def _lone(token: Token, written: str, words: bool) -> Node | Refused | None:
+    """The reading of an answer of one token that is a word; None for anything else."""
+    kind, name = token[:2]
+    if kind == "TEXT":
+        if len(name) == 1 and name.isalpha() and name.isascii():
+            return Symbol(name)
+        inner = Text(plain_words(name))
+        return inner if words else Refused(Reason.UNSUPPORTED_NAME, token.start, "words")
+    if kind != "WORD" or name in PLAIN_NAMES or (name.isupper() and len(name) == 3) or prefixed(name) is not None:
+        return None
+    if len(name) < 3 and (name not in UNITS or name in GLUED_PRODUCT):
+        return None
+    if name in _KEYWORDS_ALONE:
+        return Refused(Reason.PROGRAM_SYNTAX, token.start, name)
+    return Text(plain_words(written)) if words else Refused(Reason.UNSUPPORTED_NAME, token.start, "a word")
+
+
+def _without_labels(text: str, start: int, end: int) -> str:
+    """The text with the labels `(1) …, (2) …` of its parts blanked out, where there are at least two in order."""
+    found = [label for label in _PART_LABEL.finditer(text, start, end) if label.start() == start or label[1]]
+    labels = "".join(label[2] for label in found)
+    if len(labels) < 2 or labels not in ("12345678"[: len(labels)], "abcdefgh"[: len(labels)]):
+        return text
+    for label in found:
+        here = text.index("(", label.start())
+        text = text[:here] + " " * (label.end() - here) + text[label.end() :]
+    return text
+
+
+def _choice(
+    text: str, start: int, end: int, limits: Limits, decimal_comma: bool, words: bool, level: int
+) -> Node | Refused | None:
+    """An option's letter with what stands behind it, or None where the text is something else."""
+    found = _CHOICE.match(text, start, end)
+    if found is None:
+        return None
+    prefix = text[start] in "选故应答本Ooct" and found.start("letter" if found["letter"] else "bare") > start
+    letter = found["letter"] or found["bare"]
+    if found["letter"] is None and not letter.isupper():
+        return None
+    if letter in "EFGHIJefghij" and not letter.isupper():
+        return None
+    after = found.end()
+    inside = found["open"] is not None
+    if inside:
+        closing = text.find("}", after, end)
+        if closing == after or not text[after:closing].strip(" :."):
+            after = closing + 1
+            inside = False
+        elif closing != end - 1:
+            return None
+    gap = _LEADING.match(text, after, end)
+    rest = after if gap is None else gap.end()
+    stop = end - 1 if inside else end
+    if rest >= stop:
+        if not found["mark"] and found["bare"] and not prefix and not text.startswith(".", end):
+            return Symbol(letter)
+        return Choice(letter, None)
+    if text[rest] in ".:":
+        gap = _LEADING.match(text, rest + 1, end)
+        rest = rest + 1 if gap is None else gap.end()
+    elif prefix and not found["mark"] and found["letter"] is None:
+        return None
+    if rest >= stop:
+        return Choice(letter, None)
+    connector = re.match(r"(?:\\text\s*\{\s*)?(and|or|和|或|,|与)(?![A-Za-z])\s*\}?\s*", text[rest:stop])
+    if connector is not None:
+        other = (
+            _choice(text, rest + connector.end(), stop, limits, decimal_comma, words, level + 1) if level < 8 else None
+        )
+        if not isinstance(other, Choice | Alternatives | Listing):
+            return None if connector[1] == "," else Refused(Reason.UNSUPPORTED_NOTATION, rest, "options joined")
+        kind = Alternatives if connector[1] in ("or", "或") else Listing
+        others = other.items if isinstance(other, kind) else (other,)
+        return kind((Choice(letter, None), *others))
+    lower = found["letter"] is not None and not letter.isupper()
+    spaced = rest > after or inside
+    if lower and not spaced:
+        return None
+    if text[rest] == "-" and (not spaced or text[rest + 1 : rest + 2].isspace()):
+        return None
+    if text[rest] in "+*/^=<>)_!±" or text.startswith(
+        ("\\cdot", "\\times", "\\div", "\\le", "\\ge", "\\pm", "\\cup"), rest
+    ):
+        return None
+    if text[rest] == "(" and (lower or not spaced):
+        return None
+    value = _answer(text, rest, stop, limits, decimal_comma, True, level + 1)
+    if isinstance(value, Choice) or (isinstance(value, Symbol) and value.name in "ABCDEFGHIJ"):
+        return Refused(Reason.UNSUPPORTED_NOTATION, rest, "options joined")
+    if isinstance(value, Refused):
+        return value if value.reason in _NEVER_WORDS else Choice(letter, None)
+    return Choice(letter, value)
+
+
+def _time(text: str, start: int, end: int) -> Time | None:
+    """A time of the day that says which half: `3:30 \\text{ p.m.}`."""
+    found = _TIME.match(text[start:end])
+    if found is None:
+        return None
+    hour, minute, second = int(found[1]), int(found[2] or 0), None if found[3] is None else int(found[3])
+    if not 1 <= hour <= 12 or minute > 59 or (second or 0) > 59:
+        return None
+    return Time(hour, minute, second, "am" if found[4] in "aA" else "pm")
+
+
+# --------------------------------------------------------------------------------------------------- words
+
+_NEVER_WORDS = frozenset(
+    (
+        Reason.PROGRAM_SYNTAX,
+        Reason.UNSUPPORTED_CALL,
+        Reason.ATTRIBUTE_ACCESS,
+        Reason.TEXT_TOO_LONG,
+        Reason.NESTED_TOO_DEEP,
+        Reason.TOO_MANY_PARTS,
+        Reason.DUNDER_IDENTIFIER,
+    )
+)
+_KEYWORDS_ALONE = words_of("lambda import async yield exec eval def elif")
+_PROGRAM = re.compile(
+    r"__|[A-Za-z0-9)\]]\.[A-Za-z_][A-Za-z_0-9]|[A-Za-z]{2,}\(|^\s*(?:import|from|def|class|return|raise|print|assert|del)\s"
+    r"|\blambda\b|\bif\b.*\belse\b|[\[({][^\])}]*\bfor\b[^\])}]*\bin\b|//|<<|>>|:=|[@`\"#\[\]{}|]|\d(?:if|else|or|and)\b"
+)
+_COMMAND_WITH_ARGUMENTS = re.compile(r"\\[A-Za-z]+\s*(?:\{[^{}]*\})*")
+_CALL = re.compile(r"\s*\w+\s*\([^A-Za-z]*\)\s*")
+_NAMES_IN_PROSE = re.compile(r"\b(?:sin|cos|tan|log|ln|sqrt|exp|max|min|gcd|lcm)\(|[A-Za-z]{2,}\(s\)|e\.g\.|i\.e\.")
+_WORD_IN_PROSE = re.compile(r"[^\W\d_]{2,}|[\u3400-\u9fff①-⑳]")
+_TEXT_COMMAND = re.compile(r"\\(?:text|mbox|textbf|textit|textrm|mathrm)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_ARTICLES = re.compile(r"\b(?:a|an|the|The|An)\s+(?=\w)|\AA\s+(?=[a-z]{2})")
+_MARKS = re.compile(r"\\\\|\\[$]|\\[ ,;:!()\[\]]|[$~]")
+_LETTERS = re.compile(r"[A-Za-z]{2,}")
+
+
+def _prose(text: str, start: int, end: int, tokens: list[Token], in_words: bool) -> Text | Refused | None:
+    """A text without a mathematical reading as words; None where there are none, Refused where it is a program."""
+    if "\\begin" in text or "\\end" in text:
+        return None
+    plain = _TEXT_COMMAND.sub(r" \1 ", text[start:end])
+    bare = re.sub(r"\\[A-Za-z]+|~", " ", plain)
+    bare = re.sub(r"[\\${}|]", " ", bare) if in_words or "\\" in text or "$" in text else bare
+    outside = _COMMAND_WITH_ARGUMENTS.sub(" ", plain)
+    found = [word for word in _WORD_IN_PROSE.findall(outside) if word.lower() not in ("and", "or")]
+    telling = [
+        word for word in found if (len(word) > 2 and not (len(word) == 3 and word.isupper())) or not word.isascii()
+    ]
+    if all(word in PLAIN_FUNCTIONS or word in PLAIN_NAMES for word in telling):
+        letters = bare.replace(" ", "")
+        if len(found) < 2 or "\\" in text or not letters.isalpha() or not letters.isascii():
+            return None
+    if _PROGRAM.search(_NAMES_IN_PROSE.sub(" ", bare)) or _CALL.fullmatch(bare):
+        return Refused(Reason.PROGRAM_SYNTAX, start, "a program")
+    if re.search(r"[^\W\d_]'[^\W\d_]*'|(?<!\w)'|'(?=\w*')", bare):
+        return Refused(Reason.PROGRAM_SYNTAX, start, "quotation marks")
+    for character in bare:
+        if not (
+            character.isalnum() or character.isspace() or character in "+-*/^_=<>()[],.;:!?%'&|°≤≥≠≈∞∈∠△√±×÷…·¥€£$°"
+        ):
+            return None
+    return Text(plain_words(plain))
+
+
+def plain_words(text: str) -> str:
+    """Words as they are compared: lower-case, blanks collapsed, no articles, no final full stop."""
+    text = _MARKS.sub(" ", text)
+    text = " ".join(text.split())
+    without = _ARTICLES.sub("", text).rstrip(".").rstrip() or text
+    return _LETTERS.sub(lambda word: word.group().lower(), without)

@@ -1,0 +1,153 @@
+"""`veriward grade` and `veriward explain`, as a person runs them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from veriward.rewards import CONTRACTS, verify
+from veriward.scripts.cli import app
+
+RUN = "from veriward.scripts.cli import app; app(prog_name='veriward')"
+BOXED = r"Draft \boxed{5}; so $x = \boxed{\frac{\sqrt{12}}{2}}$, done."
+
+
+def veriward(*arguments, **more):
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env=environment,
+        **more,
+    )
+
+
+def explain(*arguments):
+    return CliRunner(env={"COLUMNS": "100"}).invoke(app, ["explain", *arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = [{"id": n, "prediction": f"{n}/2", "reference": str(n / 2)} for n in range(300)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_grade_writes_a_verdict_a_row_and_prints_the_counts(pairs, tmp_path):
+    done = veriward("grade", pairs, "--out", tmp_path / "new/out.jsonl", "--contract", "v3")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [json.loads(line) for line in (tmp_path / "new/out.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == list(range(300))
+    assert all(row["correct"] for row in rows)
+    assert "300/300" in done.stdout
+
+
+def test_grade_for_a_machine_prints_one_json_object(pairs, tmp_path):
+    done = veriward("grade", pairs, "--out", tmp_path / "out.jsonl", "--contract", "v3", "--json")
+    assert json.loads(done.stdout)["outcomes"] == {"correct": 300}
+
+
+def test_grade_goes_on_after_a_bad_row_and_says_so_at_the_end(pairs, tmp_path):
+    with pairs.open("a") as file:
+        file.write("[1]\n" * 30 + '{"prediction": "1", "reference": "1"}\n')
+    done = veriward("grade", pairs, "--out", tmp_path / "out.jsonl", "--contract", "v3")
+    lines = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 301
+    assert "pairs.jsonl, line 301: a row is an object" in lines[0]
+    assert len(lines) == 22
+    assert lines[-1] == "veriward grade: 30 of 331 rows are no pairs, and left out"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["none.jsonl", "--out", "out.jsonl"], "none.jsonl: cannot be read: No such file or directory"),
+        ([".", "--out", "out.jsonl"], ".: cannot be read: Is a directory"),
+        (["pairs.jsonl", "--out", "."], ".: cannot be read: Is a directory"),
+        (["pairs.jsonl", "--out", "pairs.jsonl/x"], "pairs.jsonl/x: cannot be written: "),
+        (["pairs.jsonl", "--out", "pairs.jsonl"], "pairs.jsonl, line 1: no verdict of an earlier run"),
+        (["pairs.jsonl", "--out", "out.jsonl", "--contract", "v9"], "unknown contract 'v9'"),
+        (["pairs.jsonl"], "Missing option '--out'"),
+    ],
+)
+def test_what_a_person_got_wrong_is_one_line_and_exit_code_2(pairs, arguments, complaint):
+    before = pairs.read_bytes()
+    done = veriward("grade", *arguments, cwd=pairs.parent)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert pairs.read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_grading_goes_on_and_loses_nothing(tmp_path, how):
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    rows = [{"id": n, "prediction": f"x^{n % 60}+{n}", "reference": f"{n}+x^{n % 60}"} for n in range(60_000)]
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [sys.executable, "-c", RUN, "grade", str(pairs), "--out", str(out), "--contract", "v3"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    while not out.exists() or out.stat().st_size < 300_000:
+        time.sleep(0.05)
+    running.send_signal(how)
+    _, said = running.communicate(timeout=60)
+    if how is signal.SIGINT:
+        assert running.returncode == 130
+        assert said == f"stopped; the same command goes on from here: {out} keeps what is graded\n"
+    assert len(out.read_text().splitlines()) < 60_000
+    done = veriward("grade", pairs, "--out", out, "--contract", "v3", "--json")
+    assert json.loads(done.stdout)["reused"] > 0
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == list(range(60_000))
+
+
+@pytest.mark.parametrize("contract", sorted(CONTRACTS))
+def test_explain_says_what_verify_decides(contract):
+    done = explain(BOXED, "sqrt(3)", "--contract", contract, "--json")
+    row = json.loads(done.stdout)
+    wanted = verify(BOXED, "sqrt(3)", contract=contract).to_row()
+    assert {name: row[name] for name in wanted if name != "microseconds"} == {
+        name: value for name, value in wanted.items() if name != "microseconds"
+    }
+
+
+def test_explain_shows_the_answer_both_readings_and_each_tier():
+    shown = explain(BOXED, "sqrt(3)").stdout
+    for part in ("taken as boxed", r"\frac{\sqrt{12}}{2}", "sqrt(12)/2", "normal", "correct", "proved", "format valid"):
+        assert part in shown
+
+
+def test_explain_marks_the_place_of_a_refusal_under_the_text():
+    lines = explain("--answer", "x+1 2", "7").stdout.splitlines()
+    (row,) = [number for number, line in enumerate(lines) if "x+1 2" in line]
+    assert lines[row + 1].index("^") == lines[row].index("x+1 2") + 4
+    assert "adjacent_numbers" in lines[row]
+
+
+@pytest.mark.parametrize("text", ["", "\x1b[2J", "[red]", "\ud800", "\\boxed{" * 50, "x" * 10_000])
+def test_explain_prints_any_text(text):
+    assert explain(text.encode("utf-8", "replace").decode(), "4").exit_code == 0
+    assert "\x1b" not in explain(text.encode("utf-8", "replace").decode(), "4").stdout
+
+
+def test_explain_refuses_an_unknown_answer_type_in_one_line():
+    done = veriward("explain", "4", "4", "--answer-type", "sum")
+    assert done.returncode == 2
+    assert done.stderr.startswith("veriward: explain: unknown answer_type 'sum'; known: auto, number, expression")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["grade", "explain"])
+def test_help_works_on_the_core_alone(command):
+    extras = ("torch", "transformers", "peft", "trl", "datasets", "accelerate", "scipy", "matplotlib", "yaml", "numpy")
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras!r})); {RUN}"
+    done = subprocess.run([sys.executable, "-c", code, command, "--help"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
