@@ -212,7 +212,7 @@ def both_scalar(row: Row) -> bool:
 
 
 def references(console: Console, options: argparse.Namespace) -> None:
-    """Every reference equals itself, and itself in other spellings with identity switched off; no two others are equal."""
+    """Every reference equals itself, and itself in other spellings with identity switched off; then all pairs."""
     table = columns("references", "", "count")
     texts = {name: read_references(options.shared, name) for name in ("math500", "gsm8k_test")}
     for name, all_texts in texts.items():

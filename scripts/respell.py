@@ -40,7 +40,7 @@ PLAIN_NAMES = {"pi": "pi", "infinity": "oo", "e": "e", "i": "i"}
 BIG = {"union": r"\cup", "intersection": r"\cap", "difference": r"\setminus"}
 
 
-class Unwritten(Exception):
+class Unwritten(Exception):  # noqa: N818  no error: it never leaves this module
     """A node that this writer has no spelling for."""
 
 

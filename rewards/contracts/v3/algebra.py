@@ -91,14 +91,15 @@ def _in_order(left: Node, right: Node, spelled: tuple[str, str], limits: Limits,
     if not first.bare_log or first.result.method is Method.SPELLING:
         return first.result
     second = _Trial(left, right, spelled, limits, budget, None).run()
+    cost = replace(first.result.cost, work=first.result.cost.work + second.result.cost.work)
     if first.result.finding is second.result.finding:
-        return first.result
+        return replace(first.result, cost=cost)
     return Comparison(
         finding=Finding.UNDECIDED,
         method=None,
         certainty=None,
         reason=Reason.AMBIGUOUS_NOTATION,
-        cost=first.result.cost,
+        cost=cost,
         steps=(*first.result.steps, ("logarithm without base", "another finding for base e than for base 10")),
     )
 

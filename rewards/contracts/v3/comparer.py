@@ -40,7 +40,10 @@ class Comparer:
         for rule in self.rules:
             found = rule(candidate, reference, self)
             if found is not None:
-                return found
+                name = rule.__name__
+                if name == "scalars":  # its steps are the tiers
+                    return found
+                return replace(found, steps=((name.replace("_", " "), found.finding.value), *found.steps[:63]))
         return undecided(Reason.KINDS_NOT_COMPARED)
 
     def scalars(self, candidate: Node, reference: Node) -> Comparison:

@@ -7,6 +7,7 @@ check     whether a reference can be read
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 
@@ -42,6 +43,9 @@ NOT_READ_AS_ASKED = frozenset({Reason.TEXT_NOT_EXPECTED})
 
 
 UNEVALUATED = "unevaluated"
+
+BLANK_SEPARATED = re.compile(r"-?\d{1,9}(?: -?\d{1,9}){2,20}")
+"""A reference of three integers and more with blanks between is a list, `6 4 0`; an answer written so is refused."""
 
 SHORT = 256
 """Characters up to which a text's tree is remembered."""
@@ -129,6 +133,8 @@ def read(text: str, task: Task, *, as_reference: bool = True) -> Node | Refused:
     """
     if as_reference:
         text = key_of(text)
+        if BLANK_SEPARATED.fullmatch(text):
+            text = ", ".join(text.split())
     reading = _read if len(text) > SHORT else _remembered
     return reading(text, task.answer_type, task.options.decimal_comma)
 

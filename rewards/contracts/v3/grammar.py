@@ -48,8 +48,10 @@ from veriward.rewards.contracts.v3.tree import (
     Alternatives,
     Choice,
     Listing,
+    NamedSet,
     Node,
     Number,
+    Relation,
     Symbol,
     Text,
     Time,
@@ -107,6 +109,18 @@ _CHOICE = re.compile(
 _PART_LABEL = re.compile(
     rf"(?:([,;]|\band\b){_BLANKS}*|\A|)\({_BLANKS}*([1-8a-h]){_BLANKS}*\)(?=\s*(?!and\b|or\b)[^\s,;)(+*/^=.])"
 )
+_LABEL_IN_TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*\(([A-Ja-h1-8])\)\s*~?\s*\}")
+_CONDITION = re.compile(
+    r"(?:,\s*)?(?:\\(?:text|mbox)\s*\{\s*,?\s*)?\bfor\s+(?:all|any|every|each|some)\s*"
+    r"(?P<kind>(?:real|integer|rational|natural|complex)(?:\s+(?:number|value))?s?)?\s*\}?\s*\$?"
+    r"(?P<letter>[A-Za-z])\$?(?:\s*\\in\s*\\mathbb\s*\{?\s*(?P<set>[NZQRC])\s*\}?(?:_\{[^{}]*\}|\^\+)?)?\$?\s*"
+    r"(?=\Z|,|\\text\s*\{\s*,?\s*and\b|\band\b|\\,)"
+)
+_SET_NAMES = {"n": "N", "z": "Z", "q": "Q", "r": "R", "c": "C"} | {
+    f"{name}{noun}": letter
+    for name, letter in zip(("natural", "integer", "rational", "real", "complex"), "NZQRC", strict=True)
+    for noun in ("", " number", " value")
+}
 _DATE = re.compile(r"[12][0-9]{3}-[01]?[0-9]-[0-3]?[0-9]\Z")
 _TIME = re.compile(
     r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(?:\s|~|\\[,; ])*"
@@ -202,6 +216,8 @@ def _answer(
         start, end = inner
     if text.startswith("\\$", start) and text.endswith("\\$", start, end) and text.count("\\$", start, end) == 2:
         start, end = _trimmed(text, start + 2, end - 2)
+    if text.startswith("\\text", start) or text.startswith("\\m", start):
+        text = _LABEL_IN_TEXT.sub(lambda found: f"({found[1]})".ljust(len(found[0])), text)
     if text.startswith("(", start):
         text = _without_labels(text, start, end)
     if start >= end:
@@ -226,6 +242,10 @@ def _answer(
             return time
     if first.isdigit() and _DATE.match(text[start:end]):
         return Refused(Reason.UNSUPPORTED_NOTATION, start, "a date")
+    if level == 0 and "for " in text:
+        conditioned = _conditioned(text, start, end, limits, decimal_comma)
+        if conditioned is not None:
+            return conditioned
     tokens = lexed(text, start, end, limits)
     if isinstance(tokens, Refused):
         refused: Refused = tokens
@@ -250,6 +270,30 @@ def _answer(
     if not words:
         return Refused(Reason.UNSUPPORTED_NAME, refused.position, "words")
     return prose
+
+
+def _conditioned(text: str, start: int, end: int, limits: Limits, decimal_comma: bool) -> Node | None:
+    """`(1+3t, 2t) \\text{ for some integer } t` as the value and what its letter runs over; None for anything else.
+
+    The same condition behind each of several values counts once. Only the usual sets are read.
+    """
+    found = list(_CONDITION.finditer(text, start, end))
+    if not found or len({(condition["letter"], _set_of(condition)) for condition in found}) != 1:
+        return None
+    letter, where = found[0]["letter"], _set_of(found[0])
+    if where is None:
+        return None
+    for condition in found:
+        text = text[: condition.start()] + " " * len(condition[0]) + text[condition.end() :]
+    value = _answer(text, start, end, limits, decimal_comma, False, 1)
+    if isinstance(value, Refused):
+        return None
+    values = value.items if isinstance(value, Listing) else (value,)
+    return Listing((*values, Relation((Symbol(letter), NamedSet(where)), ("in",))))
+
+
+def _set_of(condition: re.Match[str]) -> str | None:
+    return _SET_NAMES.get((condition["set"] or condition["kind"] or "real").lower().removesuffix("s").strip())
 
 
 def _lone(token: Token, written: str, words: bool) -> Node | Refused | None:

@@ -45,7 +45,34 @@ LABEL_DROPPED = "label_dropped"
 BASE_MISSING = "base_missing"
 
 ROUNDED = "rounded"
+SUBJECT_OF_SENTENCE = "subject_of_sentence"
 TOLERANCE = "tolerance"
+
+MIN_NAME = 4
+NO_NAMES = frozenset(
+    (
+        *(
+            "both",
+            "each",
+            "either",
+            "every",
+            "more",
+            "most",
+            "less",
+            "least",
+            "many",
+            "none",
+            "neither",
+            "only",
+            "some",
+        ),
+        *("there", "these", "this", "those", "that", "they", "when", "where", "which", "while", "with", "without"),
+        *("time", "answer"),
+    )
+)
+TAKES_BACK = frozenset(
+    (*("and", "or", "nor", "but", "not", "never", "no", "unless", "except"), *("if", "only", "either", "neither"))
+)
 
 HUNDRED = number(100)
 SIGNIFICANT_DIGITS = 3
@@ -56,13 +83,33 @@ OPTION_LETTERS = frozenset("ABCDEFGHIJ")
 
 
 def texts(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
-    """Words against words: the same are equal, others may be a synonym. Words against mathematics are not decided."""
+    """Words against words: the same are equal, others may be a synonym. Words against mathematics are not decided.
+
+    A name is equal to a sentence that begins with it as its subject: `Petya` for `Petya will receive the last token`.
+    """
     if isinstance(candidate, Text):
-        if isinstance(reference, Text):
-            same = candidate.words == reference.words
-            return equal(Method.SPELLING) if same else undecided(Reason.NOT_SETTLED)
-        return undecided(Reason.TEXT_NOT_EXPECTED)
+        if not isinstance(reference, Text):
+            return undecided(Reason.TEXT_NOT_EXPECTED)
+        if candidate.words == reference.words:
+            return equal(Method.SPELLING)
+        if _is_subject(candidate.words, reference.words):
+            return equal(Method.KIND, Certainty.PROBABLE, flags=(SUBJECT_OF_SENTENCE,))
+        return undecided(Reason.NOT_SETTLED)
     return undecided(Reason.KINDS_NOT_COMPARED) if isinstance(reference, Text) else None
+
+
+def _is_subject(name: str, sentence: str) -> bool:
+    """One word of four letters and more, then a verb's place, and nothing that takes it back."""
+    first, *rest = sentence.split()
+    return (
+        first == name
+        and name.isalpha()
+        and len(name) >= MIN_NAME
+        and name not in NO_NAMES
+        and len(rest) >= 3
+        and not TAKES_BACK.intersection(rest)
+        and rest[0].isalpha()
+    )
 
 
 def truths(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
@@ -80,6 +127,8 @@ def times(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | 
             reference.minute,
             reference.second or 0,
         ):
+            return unequal(Method.KIND)
+        if candidate.half is not None and reference.half is not None and candidate.half != reference.half:
             return unequal(Method.KIND)
         same = candidate.half == reference.half and candidate.hour == reference.hour
         return equal(Method.KIND) if same else undecided(Reason.NOT_SETTLED)

@@ -507,6 +507,22 @@ class _Builder:
             result = self.scaled(self.sum([result, argument, self.scaled(distance, sign)]), 1, 2)
         return result
 
+    def inverse_cotangent(self, argument: int) -> int:
+        """`arctan(1/u)` of a positive u; of others conventions differ, and it is compared as it is written."""
+        if self.surely_positive(argument):
+            return self.function("atan", self.inverse(argument))
+        return self.opaque("function arccot", [argument])
+
+    def surely_positive(self, place: int) -> bool:
+        pending = [place]
+        while pending:
+            step = self.program.code[pending.pop()]
+            if step[0] in (MULTIPLY, POWER, ROOT):
+                pending.extend(operands(step))
+            elif not (step[0] in (PI, EULER) or (step[0] == RATIONAL and step[1] > 0)):
+                return False
+        return True
+
     def hyperbolic(self, argument: int, sign: int) -> int:
         """`e^u + e^-u`, or their difference."""
         other = self.exponential(self.negated(argument))
@@ -556,6 +572,7 @@ _RULES: dict[tuple[str, int], Callable[..., int]] = {
     ("arcsin", 1): lambda b, u: b.function("asin", u),
     ("arccos", 1): lambda b, u: b.function("acos", u),
     ("arctan", 1): lambda b, u: b.function("atan", u),
+    ("arccot", 1): _Builder.inverse_cotangent,
     ("arcsec", 1): lambda b, u: b.function("acos", b.inverse(u)),
     ("arccsc", 1): lambda b, u: b.function("asin", b.inverse(u)),
     ("sinh", 1): lambda b, u: b.scaled(b.hyperbolic(u, -1), 1, 2),
@@ -587,4 +604,4 @@ _RULES: dict[tuple[str, int], Callable[..., int]] = {
     ("conjugate", 1): lambda b, u: b.real_part("conjugate", u),
     ("arg", 1): lambda b, u: b.real_part("arg", u),
 }
-"""Known functions in terms of the instructions. `arccot` is not here: two conventions differ for negative numbers."""
+"""Known functions in terms of the instructions."""

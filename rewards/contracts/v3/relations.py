@@ -187,6 +187,8 @@ def with_conditions(candidate: Node, reference: Node, comparer: Comparer) -> Com
     if left is None and right is None:
         return None
     (value, bound), (asked, running) = left or (candidate, {}), right or (reference, {})
+    if isinstance(asked, Relation) and asked.operators == ("=",) and not isinstance(value, Relation):
+        asked = asked.operands[1]
     if bound and running and sorted(map(spell, bound.values())) != sorted(map(spell, running.values())):
         return undecided(Reason.NOT_SETTLED)
     ours = tuple(bound) or tuple(letter for letter in symbols(value) if letter not in symbols(asked))

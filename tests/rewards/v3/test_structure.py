@@ -226,7 +226,7 @@ def test_two_large_sets_end_within_the_budget():
     roots = [rf"\sqrt{{{n}}}+\sqrt{{{n + 1}}}" for n in range(2, 60)]
     verdict = verify_answer(", ".join(roots), ", ".join(reversed(roots)), contract="v3")
     assert verdict.outcome in (Outcome.CORRECT, Outcome.UNDECIDED)
-    assert verify_answer(", ".join(roots), ", ".join(roots[1:] + ["0"]), contract="v3").outcome is not Outcome.CORRECT
+    assert verify_answer(", ".join(roots), ", ".join([*roots[1:], "0"]), contract="v3").outcome is not Outcome.CORRECT
 
 
 @pytest.mark.parametrize(
