@@ -20,7 +20,7 @@ from veriward.eval.metrics import Summary, summarise
 from veriward.eval.problems import Problem, ProblemSet
 from veriward.eval.prompting import PromptTemplate
 from veriward.eval.run_folder import Row, RunFolder
-from veriward.rewards import CONTRACTS, DEFAULT, Outcome, check_reference, get_contract, verify
+from veriward.rewards import CONTRACTS, DEFAULT, Outcome, check_reference, fields_for, get_contract, verify
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt
 
 LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "sympy", "python-flint")
@@ -176,7 +176,10 @@ def describe_run(
 
 def unreadable_references(problems: ProblemSet, contract: str) -> dict[str, str]:
     """Problem id to the reason its reference cannot be read; known before any response exists."""
-    reasons = {problem.id: check_reference(problem.reference, contract=contract) for problem in problems.problems}
+    reasons = {
+        problem.id: check_reference(problem.reference, contract=contract, **fields_for(contract, problem.columns))
+        for problem in problems.problems
+    }
     return {identity: reason.value for identity, reason in reasons.items() if reason is not None}
 
 
@@ -223,7 +226,8 @@ def make_row(
     is the text that was judged. `seconds` is the time of the batch, shared out evenly among its responses.
     """
     text = SURROGATE.sub("\ufffd", generation.text)
-    verdict = verify(text, problem.reference, contract=contract, truncated=generation.truncated)
+    fields = fields_for(contract, problem.columns)
+    verdict = verify(text, problem.reference, contract=contract, truncated=generation.truncated, **fields)
     if verdict.outcome is Outcome.BAD_REFERENCE:
         raise RuntimeError(
             f"problem {problem.id}: check_reference reads the reference {problem.reference!r}, "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veriward.eval.errors import ConfigError, need
+from veriward.rewards.task import task_fields
 
 if TYPE_CHECKING:
     import datasets
@@ -50,14 +51,15 @@ class Problem:
     question: str
     reference: str
     columns: Row
-    """The other columns, untouched: subject, level and the like."""
+    """The other columns, untouched: subject, level and the like; `answer_type` and `options` say what is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemSet:
     problems: tuple[Problem, ...]
     sha256: str
-    """Over id, question and reference of every problem in order: what is asked, and how it is verified."""
+    """Over id, question, reference, answer type and options of every problem in order: what is asked, and how it is
+    verified."""
     name: str
     """The path or hub name as it was given."""
     question_column: str
@@ -245,6 +247,7 @@ def refuse_repeated_ids(name: str, identity: str | None, problems: Sequence[Prob
 def hash_problems(problems: Iterable[Problem]) -> str:
     digest = hashlib.sha256()
     for problem in problems:
-        line = json.dumps([problem.id, problem.question, problem.reference])
+        declared = task_fields(problem.columns)
+        line = json.dumps([problem.id, problem.question, problem.reference, *([declared] if declared else [])])
         digest.update(line.encode("ascii") + b"\n")
     return digest.hexdigest()

@@ -1,7 +1,7 @@
 """Marking: a model's response in, a verdict or a reward out. Imports nothing of ours and no torch."""
 
 from veriward.rewards.answer_types import AnswerType
-from veriward.rewards.chain import Explanation, check_reference, explain, verify, verify_answer, verify_many
+from veriward.rewards.chain import Explanation, check_reference, explain, fields_for, verify, verify_answer, verify_many
 from veriward.rewards.components import (
     DEFAULT_WEIGHTS,
     REFERENCE_COLUMNS,
@@ -46,6 +46,7 @@ __all__ = [
     "check_reference",
     "compile_reference",
     "explain",
+    "fields_for",
     "format_reward",
     "get_contract",
     "make_components",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from veriward.rewards.contracts import DEFAULT, get_contract
 from veriward.rewards.response import Completion, reasoning_text, response_text
-from veriward.rewards.task import Options, Task, make_task
+from veriward.rewards.task import Options, Task, make_task, task_fields
 from veriward.rewards.verdict import Decision, Extraction, Outcome, Reason, Step, Verdict
 
 LONG_REFERENCE = 1_000
@@ -119,6 +119,11 @@ def _verify_jobs(jobs: tuple[_Job, ...], contract: str) -> tuple[Verdict, ...]:
                 else _verify_text(job.text, job.reasoning, job.task, contract, job.truncated)
             )
     return tuple(decided[job] for job in jobs)
+
+
+def fields_for(contract: str, columns: Mapping[str, object]) -> dict[str, Any]:
+    """The `answer_type` and `options` in a data row that this contract takes: none under v1 and v2."""
+    return task_fields(columns) if get_contract(contract).reads_types else {}
 
 
 def check_reference(

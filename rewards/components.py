@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from veriward.rewards.chain import check_reference, verify_many
+from veriward.rewards.chain import check_reference, fields_for, verify_many
 from veriward.rewards.contracts import DEFAULT, get_contract
 from veriward.rewards.response import Completion, response_text
 from veriward.rewards.verdict import Outcome, Verdict
@@ -27,6 +27,9 @@ LogExtra = Callable[[str, list[Any]], None]
 LogMetric = Callable[[str, float], None]
 
 REFERENCE_COLUMNS = ("reference", "solution", "answer", "ground_truth", "label", "target", "references")
+
+TASK_COLUMNS = ("answer_type", "options")
+"""Columns by which a row says what it asks for; a data set's own labels under these names are not taken."""
 
 TRAINER_ARGUMENTS = frozenset({"prompts", "trainer_state", "environments"})
 """What TRL passes beside the dataset's columns."""
@@ -237,19 +240,28 @@ def judge(
     if len(references) != len(completions):
         raise ValueError(f"got {len(references)} references for {len(completions)} completions")
     cut = [False] * len(completions) if completion_ids is None else [_is_cut(ids, settings) for ids in completion_ids]
-    rows = [
-        {"response": completion, "reference": reference, "truncated": truncated}
-        for completion, reference, truncated in zip(completions, references, cut, strict=True)
+    declared = [
+        fields_for(settings.contract, {name: columns[name][row] for name in TASK_COLUMNS if name in columns})
+        for row in range(len(completions))
     ]
-    verdicts = verify_many(rows, contract=settings.contract)
-    return [_of_bad_reference(verdict) for verdict in verdicts]
+    verdicts = verify_many(
+        [
+            {"response": completion, "reference": reference, "truncated": truncated, **fields}
+            for completion, reference, truncated, fields in zip(completions, references, cut, declared, strict=True)
+        ],
+        contract=settings.contract,
+    )
+    return [
+        _of_bad_reference(verdict, reference, fields)
+        for verdict, reference, fields in zip(verdicts, references, declared, strict=True)
+    ]
 
 
-def _of_bad_reference(verdict: Verdict) -> Verdict:
-    refusal = None if verdict.correct else check_reference(verdict.reference, contract=verdict.contract)
+def _of_bad_reference(verdict: Verdict, reference: str, fields: Mapping[str, Any]) -> Verdict:
+    refusal = None if verdict.correct else check_reference(reference, contract=verdict.contract, **fields)
     if refusal is None:
         return verdict
-    return replace(verdict, outcome=Outcome.BAD_REFERENCE, reason=refusal, method=None)
+    return replace(verdict, outcome=Outcome.BAD_REFERENCE, reason=refusal, method=None, certainty=None)
 
 
 def find_references(columns: Mapping[str, Any], reference_column: str | None) -> list[str]:

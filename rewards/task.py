@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
@@ -44,6 +45,9 @@ class Options:
     """A sum, product, power or fraction that could still be worked out is wrong: `17 \\times 23`, `\\frac{15}{3}`."""
     decimal_comma: bool = False
     """`3,5` is three and a half, and `1.234,5` has a thousands separator."""
+    thinking: str = ""
+    """Further marks around thinking, opening and closing in turn with blanks between, as `<plan> </plan>`. The usual
+    ones (`<think> </think>`, `[THINK] [/THINK]`, channels and others) are always known."""
 
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(Options).items():
@@ -54,6 +58,8 @@ class Options:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"option {name} is one of {', '.join(known)}; got {getattr(self, name)!r}")
+        if len(self.thinking.split()) % 2:
+            raise ValueError(f"option thinking is opening and closing marks in turn, got {self.thinking!r}")
         if self.tolerance:
             number = self.tolerance.removesuffix("%")
             if not _is_positive(number):
@@ -108,6 +114,30 @@ def make_options(values: object) -> Options:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             given[name] = str(value) if name == "tolerance" and is_number else value
     return Options(**given)
+
+
+def task_fields(columns: Mapping[str, object]) -> dict[str, Any]:
+    """`answer_type` and `options` of a data row, for `verify`, where they mean what they mean here.
+
+    A data set's own label (`answer_type: Numerical`) or column (`options`: the texts of a multiple choice) is not
+    taken. Options may be a mapping or, as in a flat file, its JSON text; nulls are no options.
+    """
+    found: dict[str, Any] = {}
+    declared = columns.get("answer_type")
+    if isinstance(declared, str) and declared != "auto" and (declared in ANSWER_TYPES or declared in known_types()):
+        found["answer_type"] = declared
+    options = columns.get("options")
+    if isinstance(options, str) and options.startswith("{"):
+        try:
+            options = json.loads(options)
+        except ValueError:
+            return found
+    if isinstance(options, Mapping) and options:
+        known = {option.name for option in fields(Options)}
+        given = {name: value for name, value in options.items() if value is not None}
+        if given and known.issuperset(given):
+            found["options"] = given
+    return found
 
 
 def known_types() -> tuple[str, ...]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import re
 import resource
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -235,7 +236,39 @@ def references(console: Console, options: argparse.Namespace) -> None:
     console.print(table)
     for line in failed:
         console.print(line, markup=False, highlight=False)
+    pay_for_fragments(console, options, distinct)
     cross(console, distinct)
+
+
+FRAGMENT = re.compile(r"-?\d+(?:\.\d+)?|\{[^{}]+\}|[^,;=+*/^_{}()\[\]<>|]+|\\\\?[a-z]+\{[^{}]*\}(?:\{[^{}]*\})?")
+
+
+def pay_for_fragments(console: Console, options: argparse.Namespace, distinct: Sequence[str]) -> None:
+    """Each number and part cut out of a reference, as an answer to it: paid only where a named convention says so."""
+    tried, by_flag, unflagged = 0, Counter[str](), []
+    for text in distinct:
+        for fragment in sorted(set(fragments(text))):
+            tried += 1
+            verdict = verify_answer(fragment, text, contract=options.contract)
+            if verdict.correct:
+                by_flag[", ".join(verdict.flags) or f"none ({verdict.method})"] += 1
+                if not verdict.flags:
+                    unflagged.append(f"{fragment}  for  {text}")
+    table = columns(f"{tried:,} fragments of references", "paid under the convention", "count")
+    for flag, count in by_flag.most_common():
+        table.add_row(flag, str(count))
+    console.print(table)
+    for line in unflagged:
+        console.print("  " + line, markup=False, highlight=False)
+
+
+def fragments(text: str) -> Iterator[str]:
+    """Proper parts of a reference: numbers, what stands in brackets and between operators."""
+    whole = "".join(text.split()).strip("$")
+    for found in FRAGMENT.finditer(text):
+        part = found[0].strip("{}$ ")
+        if part and "".join(part.split()) != whole:
+            yield part
 
 
 def compared(candidate: str, reference: str) -> Finding | None:

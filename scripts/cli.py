@@ -159,12 +159,13 @@ def explain(
     response: Annotated[str, typer.Argument(help="What the model wrote; '-' reads it from standard input.")],
     reference: Annotated[str, typer.Argument(help="The right answer, bare.")],
     answer: Annotated[bool, typer.Option("--answer", help="The first argument is a bare answer, no response.")] = False,
-    contract: Annotated[str, typer.Option(help="Grading contract.", metavar="NAME")] = "v3",
+    contract: ContractOption = None,
     answer_type: Annotated[str | None, typer.Option(help="As 'list'.", show_default="read off the reference")] = None,
     truncated: Annotated[bool, typer.Option("--truncated", help="The response was cut off.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show how a verdict comes about: the answer taken, how both sides are read, what each tier found."""
+    from veriward.rewards import DEFAULT
     from veriward.rewards import explain as decide
     from veriward.scripts.explain import show
 
@@ -175,7 +176,7 @@ def explain(
             response,
             reference,
             bare=answer,
-            contract=known_contract(contract),
+            contract=known_contract(contract or DEFAULT),
             answer_type=answer_type,
             truncated=truncated,
         )

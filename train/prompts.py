@@ -15,7 +15,7 @@ from typing import Any
 from veriward.eval.errors import ConfigError
 from veriward.eval.problems import Problem, load_problems
 from veriward.eval.prompting import DEFAULT_INSTRUCTION, PromptTemplate
-from veriward.rewards import Reason, check_reference
+from veriward.rewards import Reason, check_reference, fields_for
 from veriward.train.settings import RunSettings
 
 REFERENCE = "reference"
@@ -29,6 +29,10 @@ class UnreadableReference:
     problem_id: str
     reference: str
     reason: Reason
+
+
+OFFENDERS = 3
+"""Unreadable references that are shown; all of them are listed in a file of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,9 @@ class TrainingSet:
         reasons = Counter(item.reason.value for item in self.unreadable).most_common(3)
         share = f"{len(self.unreadable)}/{self.read} references unreadable ({len(self.unreadable) / self.read:.1%})"
         fate = "left out" if self.excluded else "kept, though no response to them is ever paid"
-        return f"{start}; {share}: {fate} (" + ", ".join(f"{reason} {count}" for reason, count in reasons) + ")"
+        counts = ", ".join(f"{reason} {count}" for reason, count in reasons)
+        first = "; ".join(f"{item.problem_id}: {shortened(item.reference)}" for item in self.unreadable[:OFFENDERS])
+        return f"{start}; {share}: {fate} ({counts}); the first: {first}"
 
     def write_unreadable(self, path: Path) -> None:
         """One line per unreadable reference, so that the key can be mended."""
@@ -62,6 +68,10 @@ class TrainingSet:
             for item in self.unreadable
         ]
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def shortened(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}…")
 
 
 def prompt_template(settings: RunSettings) -> PromptTemplate:
@@ -82,11 +92,23 @@ def training_set(settings: RunSettings) -> TrainingSet:
         limit=settings.max_problems,
     )
     unreadable = unreadable_references(problems.problems, settings.contract)
+    if unreadable and settings.require_references:
+        raise ConfigError(
+            f"{settings.problems}: {len(unreadable)} of {len(problems)} references cannot be read under contract "
+            f"{settings.contract}, and require_references is set; the first, of problem {unreadable[0].problem_id}: "
+            f"{shortened(unreadable[0].reference)} ({unreadable[0].reason}); see them all with "
+            f"veriward check-references"
+        )
     excluded = settings.unreadable_references == "exclude"
     left_out = {item.problem_id for item in unreadable} if excluded else set()
     template = prompt_template(settings)
     rows = tuple(
-        {"prompt": template.render(problem.question), REFERENCE: problem.reference, "problem_id": problem.id}
+        {
+            "prompt": template.render(problem.question),
+            REFERENCE: problem.reference,
+            "problem_id": problem.id,
+            **declared_columns(problem, settings.contract),
+        }
         for problem in problems.problems
         if problem.id not in left_out
     )
@@ -105,10 +127,18 @@ def training_set(settings: RunSettings) -> TrainingSet:
     )
 
 
+def declared_columns(problem: Problem, contract: str) -> dict[str, str]:
+    """What a problem says about its answer, as the columns that the reward functions read; options as JSON text."""
+    fields = fields_for(contract, problem.columns)
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in fields.items()
+    }
+
+
 def unreadable_references(problems: list[Problem] | tuple[Problem, ...], contract: str) -> list[UnreadableReference]:
     found = []
     for problem in problems:
-        reason = check_reference(problem.reference, contract=contract)
+        reason = check_reference(problem.reference, contract=contract, **fields_for(contract, problem.columns))
         if reason is not None:
             found.append(UnreadableReference(problem_id=problem.id, reference=problem.reference, reason=reason))
     return found

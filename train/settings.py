@@ -97,6 +97,9 @@ class RunSettings:
             "choices": ("exclude", "keep"),
         },
     )
+    require_references: bool = field(
+        default=False, metadata={"help": "stop before the model loads if one answer key cannot be read"}
+    )
     prepare: str | None = field(
         default=None, metadata={"help": "'tiny': make the tiny model and problems if absent", "choices": ("tiny",)}
     )

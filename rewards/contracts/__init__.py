@@ -24,7 +24,7 @@ from veriward.rewards.contracts.v3.limits import LIMITS
 from veriward.rewards.task import Task
 from veriward.rewards.verdict import Decision, Extraction, Reason
 
-DEFAULT = "v2"
+DEFAULT = "v3"
 
 ANSWER_IN_REASONING = "answer_in_reasoning"
 
@@ -159,7 +159,7 @@ V3 = Contract(
     name=v3.NAME,
     limits=(LIMITS,),
     policies=v3.POLICIES,
-    rules=tuple(import_module(f"{__name__}.v3.{module}") for module in V3_MODULES),
+    rules=(extract, *(import_module(f"{__name__}.v3.{module}") for module in V3_MODULES)),
     cases="v3_cases.jsonl",
     extract=v3.extract,
     decide=v3.decide,

@@ -136,7 +136,7 @@ def test_other_settings_are_refused_with_every_difference(sums, tmp_path):
     for difference in (
         'generator.engine "answers" there, "other" now',
         "generation.seed 0 there, 7 now",
-        'contract.name "v2" there, "v1" now',
+        'contract.name "v3" there, "v1" now',
     ):
         assert difference in message
     assert "\n" not in message
@@ -188,7 +188,7 @@ def test_unreadable_references_are_found_first_left_out_and_listed(write_jsonl, 
     problems = load_problems(
         write_jsonl(
             {"id": "good", "question": "1+1", "answer": "2"},
-            {"id": "prose", "question": "Who?", "answer": "It was the butler, in the library."},
+            {"id": "prose", "question": "Who?", "answer": "4 5"},
         )
     )
     generator = Answers(right(problems))
@@ -199,8 +199,8 @@ def test_unreadable_references_are_found_first_left_out_and_listed(write_jsonl, 
 
 
 def test_a_set_without_a_readable_reference_is_refused_before_anything_is_written(write_jsonl, tmp_path):
-    problems = load_problems(write_jsonl({"question": "Who?", "answer": "It was the butler, in the library."}))
-    with pytest.raises(ConfigError, match="none of its 1 references can be read under contract v2"):
+    problems = load_problems(write_jsonl({"question": "Who?", "answer": "4 5"}))
+    with pytest.raises(ConfigError, match="none of its 1 references can be read under contract v3"):
         evaluate(Answers({}), problems, tmp_path / "run", template=PLAIN)
     assert not (tmp_path / "run").exists()
 
@@ -265,7 +265,7 @@ def test_ten_public_problems_go_the_whole_way_with_a_real_model(shared_data, gen
     problems = load_problems(shared_data / file, limit=10)
     result = evaluate(generator, problems, tmp_path / "run", template=PromptTemplate(), max_new_tokens=16)
     assert len(result.rows) + len(result.summary.unreadable_references) == 10
-    assert all(row["tokens"] > 0 and row["contract"] == "v2" for row in result.rows)
+    assert all(row["tokens"] > 0 and row["contract"] == "v3" for row in result.rows)
 
 
 def untimed(rows):

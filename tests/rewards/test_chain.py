@@ -43,7 +43,7 @@ def test_correctness_and_format_are_decided_apart(response, reference, correct, 
     [
         (r"\boxed{4}", "correct", True),
         (r"\boxed{5}", "wrong", True),
-        (r"\boxed{\sin(0)}", "unsupported", False),
+        (r"\boxed{1 2}", "unsupported", False),
         ("no number", "no_answer", False),
     ],
 )
@@ -97,9 +97,14 @@ def test_an_answer_beside_reasoning_is_not_flagged():
 
 
 @pytest.mark.parametrize("truncated", [True, False])
-def test_truncation_is_recorded_and_changes_nothing_under_v1_and_v2(truncated):
-    verdict = verify("cut off at 4", "4", truncated=truncated)
+@pytest.mark.parametrize("contract", ["v1", "v2"])
+def test_truncation_is_recorded_and_changes_nothing_under_v1_and_v2(truncated, contract):
+    verdict = verify("cut off at 4", "4", truncated=truncated, contract=contract)
     assert (verdict.truncated, verdict.correct) == (truncated, True)
+
+
+def test_a_number_at_the_cut_is_no_answer():
+    assert verify("cut off at 4", "4", truncated=True).outcome is Outcome.NO_ANSWER
 
 
 @pytest.mark.parametrize("reference", [4, None, 4.0, ["4"]])

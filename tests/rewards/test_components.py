@@ -27,7 +27,7 @@ COMPONENTS = [accuracy_reward, format_reward, supported_reward, repetition_penal
         pytest.param(r"\boxed{4}", 1.0, 1.0, 1.0, id="right, boxed"),
         pytest.param("It is 4.", 1.0, 0.0, 1.0, id="right, no box"),
         pytest.param(r"\boxed{5}", 0.0, 1.0, 1.0, id="wrong, boxed"),
-        pytest.param(r"\boxed{\sin(0)}", 0.0, 1.0, 0.0, id="unsupported"),
+        pytest.param(r"\boxed{1 2}", 0.0, 1.0, 0.0, id="unsupported"),
         pytest.param("no idea", 0.0, 0.0, 0.0, id="no answer"),
         pytest.param("", 0.0, 0.0, 0.0, id="nothing"),
     ],
@@ -90,8 +90,8 @@ def test_unequal_lengths_are_refused(completion_ids, references):
         accuracy_reward(completions=["4", "4"], completion_ids=completion_ids, answer=references)
 
 
-@pytest.mark.parametrize("reference", [r"\text{four}", "9^9^9", ""])
-@pytest.mark.parametrize("completion", [r"\boxed{4}", "no idea", r"\boxed{x^x}", r"\boxed{\sin(0)}"])
+@pytest.mark.parametrize("reference", ["4 5", "((4", ""])
+@pytest.mark.parametrize("completion", [r"\boxed{4}", "no idea", r"\boxed{))4}", r"\boxed{1 2}"])
 def test_a_reference_that_cannot_be_read_gives_none_from_every_component(reference, completion):
     components = make_components(
         weights=dict.fromkeys(["accuracy_reward", "format_reward", "supported_reward", "overlong_penalty"], 1.0),
@@ -108,10 +108,9 @@ def test_a_reference_that_cannot_be_read_gives_none_from_every_component(referen
 
 
 def test_an_unsupported_answer_earns_zero_by_default_and_none_everywhere_if_told_to_abstain():
-    paid = [component(completions=[r"\boxed{\sin(0)}"], answer=["0"])[0] for component in make_components()]
+    paid = [component(completions=[r"\boxed{1 2}"], answer=["0"])[0] for component in make_components()]
     abstained = [
-        component(completions=[r"\boxed{\sin(0)}"], answer=["0"])[0]
-        for component in make_components(unsupported="abstain")
+        component(completions=[r"\boxed{1 2}"], answer=["0"])[0] for component in make_components(unsupported="abstain")
     ]
     assert paid == [0.0, 1.0, 0.0]
     assert abstained == [None, None, None]
@@ -214,18 +213,18 @@ def test_columns_and_shares_are_logged():
     columns, shares = {}, {}
     component = make_components(max_completion_length=3, stop_token_ids=(9,))[0]
     component(
-        completions=[r"\boxed{4}", "4", r"\boxed{\sin(0)}", r"\boxed{5}"],
-        completion_ids=[[1, 2, 9], [1, 2, 3], [1], [1, 2, 3, 4]],
+        completions=[r"\boxed{4}", "4.0", r"\boxed{1 2}", r"\boxed{5}"],
+        completion_ids=[[1, 2, 9], [1], [1, 2, 3], [1, 2, 3, 4]],
         answer=["4"] * 4,
         log_extra=columns.__setitem__,
         log_metric=shares.__setitem__,
     )
     assert columns == {
-        "candidate": ["4", "4", r"\sin(0)", "5"],
+        "candidate": ["4", "4.0", "1 2", "5"],
         "outcome": ["correct", "correct", "unsupported", "wrong"],
-        "reason": [None, None, "unsupported_character", "not_equal"],
-        "method": ["normalized_exact", "normalized_exact", None, "sympy"],
-        "contract": ["v2"] * 4,
+        "reason": [None, None, "adjacent_numbers", "not_equal"],
+        "method": ["identity", "rational", None, "rational"],
+        "contract": ["v3"] * 4,
     }
     assert shares["outcome/correct"] == 0.5
     assert shares["outcome/wrong"] == shares["outcome/unsupported"] == 0.25

@@ -9,7 +9,7 @@ from veriward.train.tiny_model import write_model
 
 pytestmark = pytest.mark.slow
 
-RESPONSES = [r"\boxed{4}", r"\boxed{5}", r"\boxed{\sin(0)}", "no idea"]
+RESPONSES = [r"\boxed{4}", r"\boxed{5}", r"\boxed{1 2}", "no idea"]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_an_abstained_row_is_left_out_of_its_group(model, tmp_path):
 
 
 def test_a_row_whose_reference_cannot_be_read_moves_nothing(model, tmp_path):
-    values, logs = advantages(model, tmp_path, [r"\text{four}"])
+    values, logs = advantages(model, tmp_path, ["4 5"])
     assert values == [0.0] * 4
     assert logs["loss"] == pytest.approx(0.0, abs=1e-8)
 

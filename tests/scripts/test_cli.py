@@ -67,7 +67,7 @@ def test_help_and_version_work_without_the_extras(arguments):
 def test_verify_works_without_the_extras():
     done = veriward("verify", r"So it is \boxed{1/2}.", r"\frac{2}{4}", "--json", without_extras=True)
     row = json.loads(done.stdout)
-    assert (row["outcome"], row["format_valid"], row["contract"]) == ("correct", True, "v2")
+    assert (row["outcome"], row["format_valid"], row["contract"]) == ("correct", True, "v3")
 
 
 @pytest.mark.parametrize(

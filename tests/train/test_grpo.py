@@ -36,7 +36,7 @@ def start(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("start")
     write_model(folder / "model", seed=0)
-    rows = [{"id": f"p{n}", "question": f"{n}+1", "answer": "9^9^9" if n < 2 else str(n + 1)} for n in range(40)]
+    rows = [{"id": f"p{n}", "question": f"{n}+1", "answer": "4 5" if n < 2 else str(n + 1)} for n in range(40)]
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return folder
 
@@ -179,7 +179,7 @@ def test_a_run_leaves_everything_that_was_promised(words, tmp_path, libraries_sp
         assert {"entropy", "completions/mean_length", "outcome/correct", "outcome/unsupported"} <= set(row)
 
     record = json.loads((folder / "run.json").read_text())
-    assert record["contract"] == {"name": "v2", "fingerprint": get_contract("v2").fingerprint}
+    assert record["contract"] == {"name": "v3", "fingerprint": get_contract("v3").fingerprint}
     assert record["data"]["problems_used"] == 38
     assert {"trl", "torch", "transformers", "veriward"} <= set(record["versions"])
     assert record["settings"]["grpo"]["reward_weights"] == [1.0, 0.25, 0.0]

@@ -42,7 +42,7 @@ def test_a_row_holds_the_verdict_and_every_component():
         "flags": [],
         "accuracy_reward": 0.0,
         "format_reward": 1.0,
-        "contract": "v2",
+        "contract": "v3",
     }
 
 
@@ -103,7 +103,7 @@ def test_a_run_of_any_length_is_drawn(tmp_path, steps):
     metrics.close()
     record = {
         "batch": {"completions_per_step": 128},
-        "contract": {"name": "v2"},
+        "contract": {"name": "v3"},
         "data": {"name": "p.jsonl"},
         "settings": {"model": {"model_name_or_path": "m"}},
     }

@@ -54,7 +54,11 @@ SHORT = 256
 def extract(text: str, reasoning: str, task: Task, truncated: bool) -> Extraction:
     """The final answer of a response; several boxes are joined only where the task asks for a list or set."""
     found = extraction_rules.extract(
-        text, reasoning=reasoning, truncated=truncated, joins=lambda: asks_for_several(task)
+        text,
+        reasoning=reasoning,
+        truncated=truncated,
+        joins=lambda: asks_for_several(task),
+        delimiters=_delimiters(task.options.thinking),
     )
     return Extraction(
         candidate=found.candidate,
@@ -63,6 +67,13 @@ def extract(text: str, reasoning: str, task: Task, truncated: bool) -> Extractio
         format_valid=found.format_valid,
         flags=found.flags,
     )
+
+
+@lru_cache(maxsize=8)
+def _delimiters(more: str) -> tuple[tuple[str, str], ...]:
+    """The usual marks around thinking and those of the task."""
+    marks = more.split()
+    return (*extraction_rules.THINKING, *zip(marks[::2], marks[1::2], strict=True))
 
 
 def decide(candidate: str, task: Task, flags: tuple[str, ...] = ()) -> Decision:

@@ -8,6 +8,7 @@ from veriward.rewards import (
     Reason,
     UnreadableReferenceError,
     compile_reference,
+    verify,
     verify_answer,
 )
 
@@ -140,12 +141,20 @@ def test_the_same_text_is_equal_under_every_type(answer_type):
         ({"tolerance": "1e9"}, "option tolerance is a positive number"),
         ({"tolerance": "0"}, "option tolerance is a positive number"),
         ({"require_simplified": "yes"}, "option require_simplified is true or false, got 'yes'"),
+        ({"thinking": "<plan>"}, "option thinking is opening and closing marks in turn, got '<plan>'"),
         ({"unit": "required"}, "unknown option 'unit'; known: percent, units"),
     ],
 )
 def test_an_option_that_is_none_is_refused_in_words(options, complaint):
     with pytest.raises(ValueError, match=complaint):
         verify_answer("1", "1", contract="v3", options=options)
+
+
+def test_further_marks_of_thinking_may_be_named():
+    response = r"<plan>\boxed{4}</plan> It is \boxed{5}. <plan>or \boxed{6}"
+    assert verify(response, "6", contract="v3").correct
+    assert verify(response, "6", contract="v3", options={"thinking": "<plan> </plan>"}).outcome == "no_answer"
+    assert verify(response[:40], "5", contract="v3", options={"thinking": "<plan> </plan>"}).correct
 
 
 def test_options_may_hold_nulls_as_data_sets_fill_them_in():
