@@ -85,9 +85,14 @@ HOW = {
     "veriward explain <think>\\boxed{9}?</think> It is $\\boxed{\\frac{\\sqrt{12}}{2}}$. sqrt(3)": [
         *("veriward", "explain", r"<think>\boxed{9}?</think> It is $\boxed{\frac{\sqrt{12}}{2}}$.", "sqrt(3)"),
     ],
-    "veriward grade docs/examples/pairs.jsonl --out runs/verdicts.jsonl --contract v3": [
+    "veriward grade docs/examples/pairs.jsonl --out runs/verdicts.jsonl": [
         *("veriward", "grade", str(ROOT / "docs/examples/pairs.jsonl"), "--out", "runs/verdicts.jsonl"),
-        *("--contract", "v3"),
+    ],
+    "veriward compare-contracts docs/examples/pairs.jsonl v1 v3": [
+        *("veriward", "compare-contracts", str(ROOT / "docs/examples/pairs.jsonl"), "v1", "v3"),
+    ],
+    "veriward check-references docs/examples/references.jsonl": [
+        *("veriward", "check-references", str(ROOT / "docs/examples/references.jsonl")),
     ],
     "veriward verify \\boxed{x^x} 4": ["veriward", "verify", r"\boxed{x^x}", "4"],
     "accelerate launch train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20 --output_dir runs/try": [

@@ -155,6 +155,9 @@ def _in_words(text: _Text, truncated: bool, flags: tuple[str, ...]) -> Found | N
     span = _last_number(text)
     if span is None:
         return None
+    other = _ALTERNATIVE_BEFORE.search(text.shown, max(text.start, span[0] - 60), span[0])
+    if other is not None:  # `x = 3 or x = 2` is one answer where two values are asked, and a hedge elsewhere
+        return _found(text, (other.start(), span[1]), "last_number", flags)
     if _OR_BEFORE.search(text.lower, max(text.start, span[0] - 30), span[0]):
         flags = (*flags, "hedged")
     return _found(text, span, "last_number", flags)
@@ -947,6 +950,11 @@ _ITEM = re.compile(
 _MOST_ITEMS = 20
 _OR_BEFORE = re.compile(
     r"(?:\bn?or|\bversus|\bvs\.?|或者?|还是|還是)\s*(?:maybe|perhaps|possibly|about|even)?\s*[$(\\*\[{]*\Z"
+)
+
+_ALTERNATIVE_BEFORE = re.compile(
+    r"(?<![A-Za-z0-9.,])(?:[A-Za-z][ \t]?=[ \t]?)?[-−+]?[0-9]{1,20}(?:[./][0-9]{1,20})?[ \t]?,?[ \t]?(?:\bor\b|或者?)[ \t]?"
+    r"(?:[A-Za-z][ \t]?=[ \t]?)?\Z"
 )
 
 
