@@ -785,17 +785,17 @@ def _narrowed(text: _Text, span: Span) -> Span | None:
 # ------------------------------------------------------------------------------------------------ clauses
 
 _BREAK = re.compile(
-    r"\\[\\,;:!.{}$]|\n|[.。．!！?？;；,，]|[({\[（【〔]|[)}\]）】〕]|\${1,2}|\\[()\[\]]"
+    r"\\[\\,;:!.{}$]|\n|[.。．!！?？;；,，]|[({\[（【〔［｛]|[)}\]）】〕］｝]|\${1,2}|\\[()\[\]]"
     r"|\s(?:because|since|so|but|which|although|though|as(?=\s[a-z]{2})|due\s+to|based\s+on|after|rather\s+than)\b"
     r"|因为|因為|由于|由於|理由|</|<\||<br|\s[—–-]{1,3}\s(?=[a-z]{2})|——"
 )
 _GOES_ON = re.compile(
-    r"[,，;；]\s{0,3}(?:(?:and|or)\s{1,3}|[和或与及]\s{0,2})?(?:[-+−±($\\\[{（*0-9０-９.√π∞]"
+    r"[,，;；]\s{0,3}(?:(?:and|or)\s{1,3}|[和或与及]\s{0,2})?(?:[-+−±－＋($\\\[{（［｛*0-9０-９.√π∞]"
     r"|[a-z](?![a-z])(?!\s+[a-z])|[一-鿿](?=[=＝])|(?:pi|sqrt|sin|cos|tan|log|ln|exp|infinity)\b)"
 )
 """Behind the comma the value goes on: `5, 6`, `x = 1, y = 2`, `3, and 4`."""
-_OPENING = frozenset("({[（【〔")
-_CLOSING = frozenset(")}]）】〕")
+_OPENING = frozenset("({[（【〔［｛")
+_CLOSING = frozenset(")}]）】〕］｝")
 _MATHS = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]"}
 
 
@@ -953,8 +953,8 @@ _OR_BEFORE = re.compile(
 )
 
 _ALTERNATIVE_BEFORE = re.compile(
-    r"(?<![A-Za-z0-9.,])(?:[A-Za-z][ \t]?=[ \t]?)?[-−+]?[0-9]{1,20}(?:[./][0-9]{1,20})?[ \t]?,?[ \t]?(?:\bor\b|或者?)[ \t]?"
-    r"(?:[A-Za-z][ \t]?=[ \t]?)?\Z"
+    r"(?<![A-Za-z0-9.,])(?:[A-Za-z][ \t]?=[ \t]?)?[-−+]?[0-9]{1,20}(?:[./][0-9]{1,20})?[ \t]?,?[ \t]?"
+    r"(?:\bor\b|或者?)[ \t]?(?:[A-Za-z][ \t]?=[ \t]?)?\Z"
 )
 
 
@@ -1059,14 +1059,14 @@ def _with_bracket(text: str, start: int, stop: int, low: int) -> int:
     """From the bracket that this token closes: `[1, 2]` is not 2. A remark in brackets stays apart."""
     while stop > start and text[stop - 1] in _RIGHT_EDGE:
         stop -= 1
-    if text[stop - 1] not in ")]}":
+    if text[stop - 1] not in _CLOSING:
         return start
     token = text[start:stop]
-    depth = sum(token.count(sign) for sign in ")]}") - sum(token.count(sign) for sign in "([{")
+    depth = sum(token.count(sign) for sign in _CLOSING) - sum(token.count(sign) for sign in _OPENING)
     at = start
     while depth > 0 and at > low and text[at - 1] != "\n":
         at -= 1
-        depth += (text[at] in ")]}") - (text[at] in "([{")
+        depth += (text[at] in _CLOSING) - (text[at] in _OPENING)
     if depth or _LONG_WORD.search(text, at, start):
         return start
     while at > low and _glued(text, at - 1):

@@ -26,6 +26,7 @@ from veriward.rewards.contracts.v3.tree import (
     Node,
     Number,
     Percent,
+    Power,
     Product,
     Quantity,
     Symbol,
@@ -315,12 +316,33 @@ def quantities(candidate: Node, reference: Node, comparer: Comparer) -> Comparis
     if isinstance(candidate, Quantity) and isinstance(reference, Quantity):
         return _both_with_units(candidate, reference, comparer)
     if isinstance(candidate, Quantity):
+        bare = _with_letter_as_unit(reference, candidate.unit)
+        if bare is not None:
+            return _both_with_units(candidate, bare, comparer)
         return flagged(comparer.compare(candidate.operand, reference), UNIT_ADDED)
     if isinstance(reference, Quantity):
+        bare = _with_letter_as_unit(candidate, reference.unit)
+        if bare is not None:
+            return _both_with_units(bare, reference, comparer)
         if comparer.options.units == "required":
             return unequal(Method.KIND, Certainty.PROBABLE, reason=Reason.UNIT_MISSING)
         return flagged(comparer.compare(candidate, reference.operand), UNIT_MISSING)
     return None
+
+
+def _with_letter_as_unit(node: Node, unit: str) -> Quantity | None:
+    """`5m` beside 米, `12m^3` beside 立方米: the letter is the symbol of the unit that the other side carries."""
+    match node:
+        case Product((*factors, Symbol(name))) if factors:
+            text = name
+        case Product((*factors, Power(Symbol(name), Number(exponent)))) if factors:
+            text = f"{name}^{exponent}"
+        case _:
+            return None
+    letter, other = units.read(text), units.read(unit)
+    if letter is None or other is None or letter.dimension != other.dimension:
+        return None
+    return Quantity(factors[0] if len(factors) == 1 else Product(tuple(factors)), text)
 
 
 def _both_with_units(candidate: Quantity, reference: Quantity, comparer: Comparer) -> Comparison:
@@ -333,7 +355,9 @@ def _both_with_units(candidate: Quantity, reference: Quantity, comparer: Compare
             return found
         return undecided(Reason.KINDS_NOT_COMPARED)
     if one.dimension != other.dimension:
-        return unequal(Method.KIND)
+        if not units.contradict(one, other):
+            return undecided(Reason.KINDS_NOT_COMPARED)
+        return unequal(Method.KIND, Certainty.PROBABLE)
     if one.size == other.size:
         return found
     scaled = Product((number(Fraction(one.size / other.size)), candidate.operand))

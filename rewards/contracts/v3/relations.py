@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -33,11 +34,11 @@ from veriward.rewards.contracts.v3.tree import (
     is_scalar,
     spell,
 )
-from veriward.rewards.verdict import Method, Reason
+from veriward.rewards.verdict import Certainty, Method, Reason
 
 NAME_DROPPED = "name_dropped"
 FUNCTION_RENAMED = "variable_renamed"
-ORDERINGS = frozenset({"<", "<=", ">", ">="})
+NUMBERED = re.compile(r"_?\{?[0-9]{1,2}\}?$")
 
 Assignments = tuple[tuple[str, Node], ...]
 """(name, value) in the order written; a name may stand there several times."""
@@ -71,13 +72,25 @@ def named_values(candidate: Node, reference: Node, comparer: Comparer) -> Compar
         return None
     names = {name for name, _ in left}
     if names != {name for name, _ in right}:
-        return unequal(Method.KIND)
-    return merged(
+        if _numbered(left) is not None and _numbered(left) == _numbered(right):
+            return comparer.in_any_order([value for _, value in left], [value for _, value in right], repeats=False)
+        return unequal(Method.KIND, Certainty.PROBABLE)
+    found = merged(
         comparer.in_any_order(_of(name, left), _of(name, right), repeats=False)
         if len(_of(name, left)) > 1 or len(_of(name, right)) > 1
         else comparer.compare(_of(name, left)[0], _of(name, right)[0])
         for name in sorted(names)
     )
+    if found.finding is UNEQUAL and len(names) > 1 and _numbered(left) is not None:
+        roots = comparer.in_any_order([value for _, value in left], [value for _, value in right], repeats=False)
+        return found if roots.finding is UNEQUAL else undecided(Reason.NOT_SETTLED)  # which root is the first?
+    return found
+
+
+def _numbered(pairs: Assignments) -> str | None:
+    """The letter of `x_1 = 2, x_2 = 5`, or of `x = 2, x = 5`: one unknown with several values. None for several."""
+    letters = {NUMBERED.sub("", name) for name, _ in pairs}
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _of(name: str, pairs: Assignments) -> list[Node]:
@@ -147,7 +160,7 @@ def several_named_values(candidate: Node, reference: Node, comparer: Comparer) -
             continue
         values = tuple(value for _, value in pairs)
         names = {name for name, _ in pairs}
-        if len(names) == 1:
+        if _numbered(pairs) is not None:
             one_name: Node = Listing(values)
             found = comparer.compare(other, one_name) if swap else comparer.compare(one_name, other)
             return flagged(found, NAME_DROPPED)
@@ -272,6 +285,25 @@ def _is_off(curve: Node, other: Node) -> bool:
 
 def _at(node: Node, point: dict[Symbol, Node]) -> Fraction | None:
     return algebra.value(substituted(node, point))
+
+
+def solved_equation(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
+    """`-4x^2+4x-2` for `y + 1 = -(2x-1)^2`: what the equation says of its one other letter, if linear in it."""
+    match reference:
+        case Relation((left, right), ("=",)) if is_scalar(candidate) and is_scalar(left) and is_scalar(right):
+            pass
+        case _:
+            return None
+    others = [letter for letter in symbols(reference) if letter not in symbols(candidate)]
+    if len(others) != 1 or not symbols(candidate):
+        return None
+    zero = difference(left, right)
+    at = [substituted(zero, {others[0]: number(place)}) for place in (0, 1, 2)]
+    bend = Sum((at[2], Product((number(-2), at[1])), at[0]))
+    if comparer.scalars(bend, number(0)).finding is not EQUAL or comparer.scalars(at[0], at[1]).finding is not UNEQUAL:
+        return undecided(Reason.NOT_SETTLED)
+    found = comparer.scalars(substituted(zero, {others[0]: candidate}), number(0))
+    return flagged(found, NAME_DROPPED)
 
 
 def inequalities(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:

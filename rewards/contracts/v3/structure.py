@@ -328,6 +328,7 @@ RULES: tuple[Rule, ...] = (
     relations.several_named_values,
     relations.worked_out,
     relations.name_in_front,
+    relations.solved_equation,
     marks.quantities,
     set_operations,
     matrices,

@@ -69,17 +69,11 @@ _unit("temperature c", 1, "°c", "celsius")
 _unit("temperature f", 1, "°f", "fahrenheit")
 _unit("temperature k", 1, "k", "kelvin", "kelvins")
 
-_AREA = {
-    "平方毫米": "mm",
-    "平方厘米": "cm",
-    "平方公分": "cm",
-    "平方分米": "dm",
-    "平方米": "m",
-    "平方公尺": "m",
-    "平方千米": "km",
-    "平方公里": "km",
-}
-_VOLUME = {"立方毫米": "mm", "立方厘米": "cm", "立方分米": "dm", "立方米": "m", "立方公尺": "m"}
+_POWERS = {"平方": 2, "立方": 3}
+"""In front of a Chinese unit of length."""
+
+INCOMPARABLE = (("time", "year"), ("temperature c", "temperature f", "temperature k"))
+"""Dimensions between which there is no factor, though both measure one thing: no contradiction can be seen."""
 
 GENERIC = frozenset(
     {
@@ -115,9 +109,9 @@ class Unit:
 def read(text: str) -> Unit | None:
     """The unit of these words; None if any part of them is unknown, as in `7 apples`."""
     words = text.strip().rstrip(".")
-    if words in _AREA or words in _VOLUME:
-        exponent = 2 if words in _AREA else 3
-        return _powered((_AREA | _VOLUME)[words], exponent)
+    if words[:2] in _POWERS:
+        known = _powered(words[2:], _POWERS[words[:2]])
+        return known if known is not None and known.dimension[0][0] == "length" else None
     words = _WORDS.sub(lambda found: f"{found[2]}^{2 if found[1] in ('square', 'sq') else 3}", words)
     dimension: dict[str, int] = {}
     size = Fraction(1)
@@ -164,3 +158,9 @@ def _powered(name: str, exponent: int) -> Unit | None:
 
 def is_generic(text: str) -> bool:
     return text.strip().rstrip(".").lower() in GENERIC
+
+
+def contradict(one: Unit, other: Unit) -> bool:
+    """They measure different things, and not the same thing on scales without a factor."""
+    left, right = {name for name, _ in one.dimension}, {name for name, _ in other.dimension}
+    return not any(left & set(family) and right & set(family) for family in INCOMPARABLE)
