@@ -46,6 +46,8 @@ class ContractComparison:
     disagreements: tuple[Mapping[str, Any], ...]
     """Pairs with different outcomes: line, id, candidate, reference, both outcomes and reasons."""
     skipped: int
+    refused: int
+    """Rows that are no pair, and were reported."""
 
     def to_row(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class ContractComparison:
             "fingerprints": list(self.fingerprints),
             "pairs": self.pairs,
             "skipped": self.skipped,
+            "refused": self.refused,
             "matrix": [[*outcomes, count] for outcomes, count in self.matrix.items()],
             "disagreements": [dict(row) for row in self.disagreements],
         }
@@ -73,7 +76,14 @@ def compare_contracts(
     complain   called with one line for each row that is no pair
     raises     ConfigError for a file that cannot be read or holds no pair
     """
-    rows = list(read_pairs(pairs, (first, second), complain))
+    refused = 0
+
+    def counted(line: str) -> None:
+        nonlocal refused
+        refused += 1
+        complain(line)
+
+    rows = list(read_pairs(pairs, (first, second), counted))
     if not rows:
         raise ConfigError(f"{pairs}: no pairs; wanted rows with response or prediction, and reference")
     sides: list[list[Verdict | None]] = []
@@ -101,6 +111,7 @@ def compare_contracts(
         matrix=dict(sorted(matrix.items(), key=lambda item: _order(item[0]))),
         disagreements=tuple(disagreements),
         skipped=sum(verdict is None for verdicts in sides for verdict in verdicts),
+        refused=refused,
     )
 
 

@@ -5,9 +5,12 @@ A row that cannot be graded is reported with its line number and left out; the r
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,24 +98,23 @@ def grade_file(
     """
     fingerprint = get_contract(contract).fingerprint
     progress = Progress()
-    with _open_pairs(pairs) as source:
+    with _open_pairs(pairs) as source, _append_to(out, pairs) as file:
         lines = _numbered(source, progress)
         _take_over(out, lines, contract, fingerprint, progress)
         on_progress(progress)
-        with _append_to(out) as file:
-            while chunk := list(islice(lines, CHUNK)):
-                good = [
-                    pair for line in chunk if (pair := _as_pair(*line, contract, pairs, complain, progress)) is not None
-                ]
-                verdicts = verify_many([row for _, _, row in good], contract=contract)
-                for (number, line, row), verdict in zip(good, verdicts, strict=True):
-                    entry = {"line": number, "row": _digest(line), "id": row.get("id"), **verdict.to_row()}
-                    progress.add(entry)
-                    file.write(to_line(entry))
-                file.flush()
-                os.fsync(file.fileno())
-                progress.graded += len(good)
-                on_progress(progress)
+        while chunk := list(islice(lines, CHUNK)):
+            good = [
+                pair for line in chunk if (pair := _as_pair(*line, contract, pairs, complain, progress)) is not None
+            ]
+            verdicts = verify_many([row for _, _, row in good], contract=contract)
+            for (number, line, row), verdict in zip(good, verdicts, strict=True):
+                entry = {"line": number, "row": _digest(line), "id": row.get("id"), **verdict.to_row()}
+                progress.add(entry)
+                file.write(to_line(entry))
+            file.flush()
+            os.fsync(file.fileno())
+            progress.graded += len(good)
+            on_progress(progress)
     return GradedFile(
         contract=contract,
         fingerprint=fingerprint,
@@ -164,6 +166,8 @@ def _as_pair(
     try:
         row = _as_object(line)
         row = {name: _as_text(name, row[name]) for name in FIELDS if row.get(name) is not None}
+        if isinstance(row.get("id"), float) and not math.isfinite(row["id"]):
+            raise ValueError(f"the id {row['id']} is no number that JSON can hold")
         if "response" in row:
             row.pop("prediction", None)
         _drop_unknown_types(row, contract, progress)
@@ -189,7 +193,8 @@ def _as_object(line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"no JSON: {error}") from error
+        hint = "; the file looks like UTF-16, wanted UTF-8" if b"\x00" in line else ""
+        raise ValueError(f"no JSON: {error}{hint}") from error
     if not isinstance(row, dict):
         raise ValueError(f"a row is an object with response or prediction, and reference; got {shorten(row)}")
     return row
@@ -197,6 +202,8 @@ def _as_object(line: bytes) -> dict[str, Any]:
 
 def _as_text(name: str, value: object) -> object:
     """A number as answer or reference is as good as its text."""
+    if isinstance(value, float) and not math.isfinite(value) and name in ("reference", "prediction"):
+        raise ValueError(f"{name} is {value}, and no number")
     if name in ("reference", "prediction") and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return value
@@ -210,26 +217,27 @@ def _take_over(
     out: Path, lines: Iterator[tuple[int, bytes]], contract: str, fingerprint: str, progress: Progress
 ) -> None:
     """Count the rows of an earlier run and pass their pairs; a last line that a kill tore is cut off."""
-    if not out.exists():
-        return
-    try:
-        with out.open("rb") as file:
-            whole = 0
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                row = _stored(out, number, line, contract, fingerprint)
-                if not any(
-                    at == row["line"] and _digest(pair) == row["row"] for at, pair in _up_to(lines, row["line"])
-                ):
-                    raise ConfigError(f"{out}, line {number}: a verdict on other pairs; choose another --out")
-                progress.add(row)
-                progress.reused += 1
-                whole += len(line)
-        if whole < out.stat().st_size:
-            os.truncate(out, whole)
-    except OSError as error:
-        raise ConfigError(f"{out}: cannot be read: {error.strerror}; choose another --out") from error
+    with out.open("rb") as file:
+        whole = 0
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                if not _is_torn(line):
+                    raise ConfigError(f"{out}, line {number}: no verdict of an earlier run; choose another --out")
+                break
+            row = _stored(out, number, line, contract, fingerprint)
+            if not any(at == row["line"] and _digest(pair) == row["row"] for at, pair in _up_to(lines, row["line"])):
+                raise ConfigError(f"{out}, line {number}: a verdict on other pairs; choose another --out")
+            progress.add(row)
+            progress.reused += 1
+            whole += len(line)
+    if whole < out.stat().st_size:
+        os.truncate(out, whole)
+
+
+def _is_torn(line: bytes) -> bool:
+    """The beginning of a line of ours."""
+    start = b'{"line": '
+    return line.startswith(start) or start.startswith(line)
 
 
 def _up_to(lines: Iterator[tuple[int, bytes]], last: int) -> Iterator[tuple[int, bytes]]:
@@ -255,9 +263,29 @@ def _stored(out: Path, number: int, line: bytes, contract: str, fingerprint: str
     return row
 
 
-def _append_to(out: Path) -> IO[bytes]:
+@contextlib.contextmanager
+def _append_to(out: Path, pairs: Path) -> Iterator[IO[bytes]]:
+    """The file of verdicts, open for one writer; ConfigError where it can be no such file."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        return out.open("ab")
+        if out.exists() and not out.is_file():
+            raise ConfigError(f"{out}: no regular file; choose another --out")
+        if out.exists() and out.samefile(pairs):
+            raise ConfigError(f"{out}: is the file of pairs itself; choose another --out")
+        file = out.open("ab")
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror}; choose another --out") from error
+    with file:
+        lock(file, out)
+        yield file
+
+
+def lock(file: IO[bytes], out: Path) -> None:
+    """Held until the file is closed, by a kill too. Not covered: Windows."""
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"{out}: another process is writing into it; wait, or choose another --out") from None

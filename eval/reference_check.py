@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from veriward.rewards.contracts.v3.contract import read
 from veriward.rewards.contracts.v3.grammar import Refused
 from veriward.rewards.contracts.v3.marks import DECIMAL, OPTION_LETTERS, SIGNIFICANT_DIGITS
 from veriward.rewards.contracts.v3.tree import Apply, Bracketed, Node, Number, Percent, Symbol, walk
-from veriward.rewards.task import make_task
+from veriward.rewards.task import make_task, task_fields
 
 WHOLE_SOLUTION = re.compile(r"####|\\(?:boxed|fbox)")
 
@@ -82,9 +83,9 @@ def check_references(data: Path, column: str | None) -> ReferenceCheck:
     for line, row in rows:
         if name not in row:
             raise ConfigError(f"{data}, line {line}: no column {name!r}; columns seen: {', '.join(row)}")
-        text = row[name] if isinstance(row[name], str) else json.dumps(row[name])
+        text = _as_text(data, line, row[name])
         try:
-            reference = compile_reference(text, answer_type=row.get("answer_type"), options=row.get("options"))
+            reference = compile_reference(text, **task_fields(row))
         except UnreadableReferenceError as error:
             found = (error.reason, error.position, error.detail)
             unreadable.append(
@@ -126,6 +127,14 @@ def ambiguities(node: Node) -> Iterator[tuple[str, str]]:
             yield "a rounded number or an exact one", "option tolerance"
     if any(isinstance(part, Apply) and part.function == "log" and len(part.arguments) == 1 for part in walk(node)):
         yield "a logarithm to base 10 or e", "write the base"
+
+
+def _as_text(data: Path, line: int, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return str(value)
+    raise ConfigError(f"{data}, line {line}: a reference is a text or a number, got {value!r}")
 
 
 def _rows(data: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -86,10 +86,14 @@ class _Job(NamedTuple):
 
 
 def _job(row: Mapping[str, Any], contract: str) -> _Job:
+    row = {
+        name: value for name, value in row.items() if value is not None
+    }  # a data set fills what is missing with null
     if "reference" not in row:
-        raise ValueError("a row has a 'reference'")
+        raise ValueError("a row has a 'reference', got none")
     if ("response" in row) == ("prediction" in row):
-        raise ValueError("a row has either a 'response' or a 'prediction'")
+        got = "both" if "response" in row else "neither"
+        raise ValueError(f"a row has either a 'response' or a 'prediction', got {got}")
     task = _task(row["reference"], row.get("answer_type"), row.get("options"), contract)
     if "prediction" in row:
         return _Job(_text(row["prediction"]), None, task, False)

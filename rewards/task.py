@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import Any, get_type_hints
 
 ANSWER_TYPES: Mapping[str, str] = {
@@ -112,7 +113,7 @@ def make_options(values: object) -> Options:
             raise ValueError(f"unknown option {name!r}; known: {', '.join(known)}")
         if value is not None:  # a data set fills a missing key with null
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            given[name] = str(value) if name == "tolerance" and is_number else value
+            given[name] = _plain(value) if name == "tolerance" and is_number else value
     return Options(**given)
 
 
@@ -138,6 +139,11 @@ def task_fields(columns: Mapping[str, object]) -> dict[str, Any]:
         if given and known.issuperset(given):
             found["options"] = given
     return found
+
+
+def _plain(value: float) -> str:
+    """A number without an exponent."""
+    return format(Decimal(repr(value)), "f")
 
 
 def known_types() -> tuple[str, ...]:

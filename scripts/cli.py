@@ -7,6 +7,7 @@ Nothing heavy is imported before a command runs, so that every --help works on t
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import sys
 import time
@@ -49,6 +50,9 @@ class OneLineErrors(TyperGroup):
         standalone, extra["standalone_mode"] = extra.get("standalone_mode", True), False
         if not standalone:
             return super().main(*args, **extra)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 shows escapes, and no traceback
+                stream.reconfigure(errors="backslashreplace")
         try:
             code = super().main(*args, **extra)
         except ConfigError as error:
@@ -59,6 +63,10 @@ class OneLineErrors(TyperGroup):
             sys.exit(complain(f"{command}: {error.format_message()} See {command} --help."))
         except (typer.Abort, KeyboardInterrupt):
             sys.exit(130)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            sys.exit(complain("veriward: no space left to write the output to; free some and start again"))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -223,6 +231,8 @@ def compare(
     from veriward.eval.contract_comparison import compare_contracts
 
     console = Console(stderr=True)
+    if out is not None:
+        refuse_output(out, pairs)
     with console.status("0 verdicts") as status:
         done = 0
 
@@ -246,7 +256,10 @@ def compare(
     if as_json:
         print(json.dumps(result.to_row()))
     else:
-        show_comparison(result, show, Console())
+        show_comparison(result, max(show, 0), Console())
+    if result.refused:
+        lines = result.pairs + result.refused
+        raise typer.Exit(complain(f"veriward compare-contracts: {result.refused} of {lines} rows are no pairs"))
 
 
 @app.command(name="eval")
@@ -346,6 +359,14 @@ def audit(
         print(line, file=sys.stderr)
     if result.differences:
         raise typer.Exit(1)
+
+
+def refuse_output(out: Path, pairs: Path) -> None:
+    """Before the work: a file that is there is not overwritten, and the folder must exist."""
+    if out.exists():
+        raise ConfigError(f"{out}: is there already; choose another --out")
+    if not out.parent.is_dir():
+        raise ConfigError(f"{out}: no folder {out.parent}; make it, or choose another --out")
 
 
 def show_references(result: ReferenceCheck, console: Console) -> None:
@@ -488,7 +509,7 @@ def first_lines(console: Console) -> Callable[[str], None]:
         if printed <= COMPLAINTS_SHOWN:
             console.print(printable(line), soft_wrap=True)
         elif printed == COMPLAINTS_SHOWN + 1:
-            console.print("…and more like these; the last line counts them", highlight=False)
+            console.print("...and more like these; the last line counts them", highlight=False)
 
     return complain_about
 

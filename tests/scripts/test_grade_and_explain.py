@@ -72,20 +72,109 @@ def test_grade_goes_on_after_a_bad_row_and_says_so_at_the_end(pairs, tmp_path):
     [
         (["none.jsonl", "--out", "out.jsonl"], "none.jsonl: cannot be read: No such file or directory"),
         ([".", "--out", "out.jsonl"], ".: cannot be read: Is a directory"),
-        (["pairs.jsonl", "--out", "."], ".: cannot be read: Is a directory"),
+        (["pairs.jsonl", "--out", "."], ".: no regular file"),
+        (["pairs.jsonl", "--out", "/dev/null"], "/dev/null: no regular file"),
+        (["pairs.jsonl", "--out", "x" * 300], "cannot be written: File name too long"),
+        (["pairs.jsonl", "--out", "notes.txt"], "notes.txt, line 1: no verdict of an earlier run"),
         (["pairs.jsonl", "--out", "pairs.jsonl/x"], "pairs.jsonl/x: cannot be written: "),
-        (["pairs.jsonl", "--out", "pairs.jsonl"], "pairs.jsonl, line 1: no verdict of an earlier run"),
+        (["pairs.jsonl", "--out", "pairs.jsonl"], "pairs.jsonl: is the file of pairs itself"),
         (["pairs.jsonl", "--out", "out.jsonl", "--contract", "v9"], "unknown contract 'v9'"),
         (["pairs.jsonl"], "Missing option '--out'"),
     ],
 )
 def test_what_a_person_got_wrong_is_one_line_and_exit_code_2(pairs, arguments, complaint):
+    (pairs.parent / "notes.txt").write_text("my notes")
     before = pairs.read_bytes()
     done = veriward("grade", *arguments, cwd=pairs.parent)
     assert done.returncode == 2
     assert complaint in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert pairs.read_bytes() == before
+    assert (pairs.parent / "notes.txt").read_text() == "my notes"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the lock is not made on Windows")
+def test_two_gradings_into_one_file_are_refused(pairs, tmp_path):
+    import fcntl
+
+    with (tmp_path / "out.jsonl").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = veriward("grade", pairs, "--out", tmp_path / "out.jsonl")
+    assert (done.returncode, (tmp_path / "out.jsonl").read_bytes()) == (2, b"")
+    assert "another process is writing into it" in done.stderr
+
+
+def test_a_one_row_file_without_a_line_end_is_not_taken_for_a_torn_one(tmp_path):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"prediction": "1", "reference": "1"}')
+    assert veriward("grade", pairs, "--out", pairs).returncode == 2
+    assert pairs.read_text() == '{"prediction": "1", "reference": "1"}'
+
+
+@pytest.mark.parametrize("arguments", [["verify"], ["explain"]])
+def test_a_terminal_that_knows_ascii_alone_shows_escapes(arguments):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "100"}
+    command = [sys.executable, "-c", RUN, *arguments, r"\boxed{√2}", "√2"]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_compare_contracts_overwrites_nothing(pairs):
+    before = pairs.read_bytes()
+    done = veriward("compare-contracts", pairs, "v2", "v3", "--out", pairs)
+    assert (done.returncode, pairs.read_bytes()) == (2, before)
+    assert "is there already" in done.stderr
+
+
+def test_compare_contracts_prints_the_matrix_and_each_disagreement_with_both_reasons(tmp_path):
+    rows = [("x=3", "3"), ("4", "4"), ("9^9^9", "9"), ("5", "6")]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps({"prediction": a, "reference": b}) + "\n" for a, b in rows) + "[]\n")
+    done = veriward("compare-contracts", path, "v1", "v3", "--out", tmp_path / "out.jsonl")
+    assert done.returncode == 2
+    assert "line 1: unsupported (unsupported_expression) -> correct: x=3  for  3" in done.stdout
+    assert "1 disagreements; 1 calls of v1 skipped for their cost" in done.stdout
+    assert "compare-contracts: 1 of 5 rows are no pairs" in done.stderr
+    (row,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert row["outcomes"] == ["unsupported", "correct"]
+
+
+def test_check_references_lists_what_cannot_be_read_with_its_place(tmp_path):
+    path = tmp_path / "data.jsonl"
+    keys = [r"\frac12", "x+1 2", "(1, 2)", "C", "72 = 70 + 2\n#### 72", "3.142"]
+    path.write_text("".join(json.dumps({"question": "?", "answer": key}) + "\n" for key in keys))
+    done = veriward("check-references", path)
+    assert done.returncode == 0
+    for part in (
+        "line 2: reference_adjacent_numbers, character 4",
+        "x+1 2",
+        "a point or an open interval",
+        "an option",
+    ):
+        assert part in done.stdout
+    row = json.loads(veriward("check-references", path, "--column", "answer", "--json").stdout)
+    assert (row["references"], row["solutions"], len(row["unreadable"]), len(row["ambiguous"])) == (6, 1, 1, 3)
+    assert row["kinds"] == {"number": 3, "tuple": 1, "expression": 1}
+    assert veriward("check-references", path, "--require-references").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "complaint"),
+    [
+        ("", [], "no rows"),
+        ('{"question": "?"}\n', [], "which column holds the references? none looks like it; columns: question"),
+        ('{"answer": "1", "solution": "1"}\n', [], "several could be it: solution, answer"),
+        ('{"answer": "1"}\n', ["--column", "key"], "line 1: no column 'key'"),
+        ('{"answer": "1"}\n{"answer": null}\n', [], "line 2: a reference is a text or a number, got None"),
+        ("[1]\n", [], "line 1: a row is an object"),
+    ],
+)
+def test_check_references_says_what_it_wants_in_one_line(tmp_path, content, arguments, complaint):
+    path = tmp_path / "data.jsonl"
+    path.write_text(content)
+    done = veriward("check-references", path, *arguments)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert complaint in done.stderr
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from veriward.rewards.verdict import Certainty, Cost, Method, Reason
 
 EQUAL, UNEQUAL, UNDECIDED = Finding.EQUAL, Finding.UNEQUAL, Finding.UNDECIDED
 
-MAX_PART_COMPARISONS = 512
+MAX_PART_COMPARISONS = 256
 """Comparisons of parts in one answer: two sets of sixty roots in different order would need 3,600."""
 
 Rule = Callable[[Node, Node, "Comparer"], Comparison | None]
@@ -31,6 +31,8 @@ class Comparer:
     options: Options = PLAIN_OPTIONS
     work_left: int = field(default=LIMITS.max_work)
     comparisons_left: int = MAX_PART_COMPARISONS
+    inside: int = 0
+    """How many containers stand around what is compared now."""
 
     def compare(self, candidate: Node, reference: Node) -> Comparison:
         """What the first rule that applies finds."""
@@ -46,6 +48,11 @@ class Comparer:
                 return replace(found, steps=((name.replace("_", " "), found.finding.value), *found.steps[:63]))
         return undecided(Reason.KINDS_NOT_COMPARED)
 
+    def charge(self, comparisons: int) -> bool:
+        """Whether a comparison that costs as much as so many is still within the budget; it is spent in either case."""
+        self.comparisons_left -= comparisons
+        return self.comparisons_left >= 0
+
     def scalars(self, candidate: Node, reference: Node) -> Comparison:
         """The engine's finding, paid for out of the shared budget."""
         found = algebra.compare(candidate, reference, limits=self.limits, budget=self.work_left)
@@ -56,7 +63,10 @@ class Comparer:
         """Part by part; as many parts on both sides."""
         if len(candidates) != len(references):
             return unequal(Method.PART_COUNT, reason=Reason.DIFFERENT_PART_COUNT)
-        return merged(self.compare(*pair) for pair in zip(candidates, references, strict=True))
+        self.inside += 1
+        found = merged(self.compare(*pair) for pair in zip(candidates, references, strict=True))
+        self.inside -= 1
+        return found
 
     def in_any_order(self, candidates: Sequence[Node], references: Sequence[Node], *, repeats: bool) -> Comparison:
         """Each part equal to one on the other side; `repeats`: how often a part stands there counts.
@@ -64,6 +74,12 @@ class Comparer:
         Equality is transitive, so taking the first equal partner loses nothing. A part that provably equals none of
         the other side settles the matter; otherwise a partner that was not settled leaves all unsettled.
         """
+        self.inside += 1
+        found = self._in_any_order(candidates, references, repeats=repeats)
+        self.inside -= 1
+        return found
+
+    def _in_any_order(self, candidates: Sequence[Node], references: Sequence[Node], *, repeats: bool) -> Comparison:
         found: list[Comparison] = []
         free, surplus = list(references), 0
         for candidate in candidates:

@@ -47,6 +47,10 @@ UNEVALUATED = "unevaluated"
 BLANK_SEPARATED = re.compile(r"-?\d{1,9}(?: -?\d{1,9}){2,20}")
 """A reference of three integers and more with blanks between is a list, `6 4 0`; an answer written so is refused."""
 
+COMMANDS = re.compile(r"\\[A-Za-z]+")
+WORDS = re.compile(r"[^\W\d_]{2,}|[\u3400-\u9fff]")
+"""Two of them around a box make a solution of it."""
+
 SHORT = 256
 """Characters up to which a text's tree is remembered."""
 
@@ -127,13 +131,19 @@ def asks_for_several(task: Task) -> bool:
 
 
 def key_of(reference: str) -> str:
-    """The key in a reference: behind the last `####` of a whole solution, else in its last box, else all of it."""
+    """The key in a reference: behind the last `####` of a whole solution, else in its last box, else all of it.
+
+    A box with nothing but mathematics around it, `-\\boxed{5}`, is no solution, and a solution that ends with several
+    boxes has no single key.
+    """
     if "####" in reference:
         return reference.rpartition("####")[2].strip()
     if "boxed" in reference or "fbox" in reference:
         found = extraction_rules.extract(reference)
-        if found.how == "boxed" and found.format_valid and found.candidate is not None:
-            return found.candidate
+        if found.how == "boxed" and found.format_valid and found.candidate is not None and found.span is not None:
+            around = reference[: found.span[0]] + " " + reference[found.span[1] :]
+            if structure.HEDGED not in found.flags and len(WORDS.findall(COMMANDS.sub(" ", around))) > 1:
+                return found.candidate
     return reference
 
 
@@ -144,8 +154,9 @@ def read(text: str, task: Task, *, as_reference: bool = True) -> Node | Refused:
     """
     if as_reference:
         text = key_of(text)
-        if BLANK_SEPARATED.fullmatch(text):
-            text = ", ".join(text.split())
+        bare = text.strip().strip("$").strip()
+        if BLANK_SEPARATED.fullmatch(bare):
+            text = ", ".join(bare.split())
     reading = _read if len(text) > SHORT else _remembered
     return reading(text, task.answer_type, task.options.decimal_comma)
 

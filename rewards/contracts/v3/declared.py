@@ -50,9 +50,9 @@ def as_declared(node: Node, answer_type: str) -> Node | None:
         case "tuple":
             return _tuple(node)
         case "list":
-            return Listing(node.items) if isinstance(node, SEVERAL) else Listing((node,))
+            return Listing(_parts(node))
         case "set":
-            return SetOf(node.items) if isinstance(node, SEVERAL) else SetOf((node,))
+            return SetOf(_parts(node))
         case "interval":
             if isinstance(node, Bracketed) and len(node.items) == 2:
                 return SetOperation("union", (node,))
@@ -72,6 +72,13 @@ def as_declared(node: Node, answer_type: str) -> Node | None:
         case "text":
             return _choice(node) if isinstance(node, Symbol) else _of(node, Text, Truth, Choice, Time)
     return node
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """The parts of a list in whatever brackets; anything else, `[1, 2)` too, is one part."""
+    if isinstance(node, Bracketed):
+        return node.items if (node.left == "(") == (node.right == ")") else (node,)
+    return node.items if isinstance(node, Listing | SetOf | Alternatives) else (node,)
 
 
 def _tuple(node: Node) -> Node | None:
@@ -110,7 +117,7 @@ def _matrix(node: Node) -> Node | None:
 
 def _choice(node: Node) -> Node | None:
     if isinstance(node, Choice):
-        return Choice(node.letter.upper(), None)
+        return Choice(node.letter.upper(), node.value)
     if isinstance(node, Symbol) and len(node.name) == 1:
         return Choice(node.name.upper(), None)
     return None

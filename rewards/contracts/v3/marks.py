@@ -17,6 +17,7 @@ from veriward.rewards.contracts.v3.comparer import (
 from veriward.rewards.contracts.v3.comparison import Comparison
 from veriward.rewards.contracts.v3.rewrite import difference, number, quotient
 from veriward.rewards.contracts.v3.tree import (
+    Alternatives,
     Apply,
     Based,
     Choice,
@@ -49,30 +50,43 @@ ROUNDED = "rounded"
 SUBJECT_OF_SENTENCE = "subject_of_sentence"
 TOLERANCE = "tolerance"
 
+HEDGED = "hedged"
 MIN_NAME = 4
-NO_NAMES = frozenset(
+VERBS = frozenset(
     (
         *(
-            "both",
-            "each",
-            "either",
-            "every",
-            "more",
-            "most",
-            "less",
-            "least",
-            "many",
-            "none",
-            "neither",
-            "only",
-            "some",
+            "will",
+            "is",
+            "was",
+            "has",
+            "had",
+            "can",
+            "did",
+            "does",
+            "won",
+            "wins",
+            "lost",
+            "loses",
+            "got",
+            "gets",
+            "gave",
         ),
-        *("there", "these", "this", "those", "that", "they", "when", "where", "which", "while", "with", "without"),
-        *("time", "answer"),
+        *("received", "receives", "served", "serves", "scored", "earned", "finished", "took", "takes", "went", "goes"),
     )
 )
 TAKES_BACK = frozenset(
-    (*("and", "or", "nor", "but", "not", "never", "no", "unless", "except"), *("if", "only", "either", "neither"))
+    (
+        *("and", "or", "nor", "but", "not", "never", "no", "unless", "except", "if", "only", "either", "neither"),
+        *("cannot", "nothing", "none", "nobody", "hardly", "rarely", "seldom", "fails", "failed", "rather", "instead"),
+        *("than", "without", "wrong", "false", "doesnt", "isnt", "wont", "didnt", "unlikely", "maybe", "perhaps"),
+    )
+)
+DOUBTS = frozenset(
+    (
+        *("no", "not", "wait", "or", "but", "maybe", "perhaps", "possibly", "wrong", "incorrect", "false", "instead"),
+        *("answer", "could", "might", "rather", "actually", "option", "choice", "either", "neither", "unless", "guess"),
+        *("b", "c", "d", "e", "f", "g", "h", "j"),
+    )
 )
 
 HUNDRED = number(100)
@@ -100,16 +114,16 @@ def texts(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | 
 
 
 def _is_subject(name: str, sentence: str) -> bool:
-    """One word of four letters and more, then a verb's place, and nothing that takes it back."""
+    """A word, then one of a few verbs, and nothing that takes it back."""
     first, *rest = sentence.split()
     return (
         first == name
         and name.isalpha()
         and len(name) >= MIN_NAME
-        and name not in NO_NAMES
         and len(rest) >= 3
-        and not TAKES_BACK.intersection(rest)
-        and rest[0].isalpha()
+        and rest[0] in VERBS
+        and all(word.strip(".,").isalnum() for word in rest)
+        and TAKES_BACK.isdisjoint(rest)
     )
 
 
@@ -142,6 +156,8 @@ def choices(candidate: Node, reference: Node, comparer: Comparer) -> Comparison 
     if chosen is not None and asked is not None:
         if chosen.letter != asked.letter:
             return unequal(Method.KIND)
+        if asked.value is None and chosen.value is not None and _takes_back(chosen.value):
+            return unequal(Method.KIND, Certainty.PROBABLE, reason=Reason.HEDGED, flags=(HEDGED,))
         if chosen.value is None or asked.value is None:
             return equal(Method.KIND)
         return comparer.compare(chosen.value, asked.value)
@@ -154,6 +170,16 @@ def choices(candidate: Node, reference: Node, comparer: Comparer) -> Comparison 
             return undecided(Reason.KINDS_NOT_COMPARED)
         return flagged(comparer.compare(candidate, reference.value), LABEL_DROPPED)
     return None
+
+
+def _takes_back(value: Node) -> bool:
+    """The text behind an option's letter names other options or doubts: `(C) no wait, the answer is D`."""
+    for part in walk(value):
+        if isinstance(part, Choice | Alternatives):
+            return True
+        if isinstance(part, Text) and not DOUBTS.isdisjoint(re.findall(r"[^\W\d_]+", part.words)):
+            return True
+    return False
 
 
 def _as_choice(node: Node) -> Choice | None:
@@ -174,7 +200,7 @@ def within_tolerance(candidate: Node, reference: Node, comparer: Comparer) -> Co
     if stated.endswith("%"):
         allowed = Product((quotient(allowed, HUNDRED), Apply("abs", (reference,))))
     off = Apply("abs", (difference(candidate, reference),))
-    if algebra.sign(difference(allowed, off)) not in (0, 1):
+    if algebra.sign(difference(candidate, reference)) is None or algebra.sign(difference(allowed, off)) not in (0, 1):
         return None
     found = comparer.scalars(candidate, reference)
     return found if found.finding is EQUAL else equal(Method.TOLERANCE, flags=(TOLERANCE,))
@@ -190,7 +216,7 @@ def rounded(candidate: Node, reference: Node, comparer: Comparer) -> Comparison 
         return None
     places = _places(reference)
     shown = _decimal(reference)
-    if shown is None or places < 1 or len(shown.text.replace(".", "").lstrip("0")) < SIGNIFICANT_DIGITS:
+    if shown is None or places < 1 or len(shown.text.replace(".", "").lstrip("-0")) < SIGNIFICANT_DIGITS:
         return None
     asked = algebra.value(reference)
     if asked is None:
@@ -351,9 +377,7 @@ def _both_with_units(candidate: Quantity, reference: Quantity, comparer: Compare
         return found
     one, other = units.read(candidate.unit), units.read(reference.unit)
     if one is None or other is None:
-        if units.is_generic(candidate.unit) or units.is_generic(reference.unit):
-            return found
-        return undecided(Reason.KINDS_NOT_COMPARED)
+        return _with_generic_unit(candidate.unit, reference.unit, found, comparer)
     if one.dimension != other.dimension:
         if not units.contradict(one, other):
             return undecided(Reason.KINDS_NOT_COMPARED)
@@ -362,6 +386,19 @@ def _both_with_units(candidate: Quantity, reference: Quantity, comparer: Compare
         return found
     scaled = Product((number(Fraction(one.size / other.size)), candidate.operand))
     return flagged(comparer.compare(scaled, reference.operand), UNIT_CONVERTED)
+
+
+def _with_generic_unit(unit: str, asked: str, found: Comparison, comparer: Comparer) -> Comparison:
+    """`5 square units` is 5 cm^2 and no 5 cm; `5 units` may be either. Words that are no units are not compared."""
+    powers = units.generic_power(unit), units.generic_power(asked)
+    if powers == (None, None) or (None in powers and units.power_of_length(unit, asked) is None):
+        return undecided(Reason.KINDS_NOT_COMPARED)
+    if powers[0] is not None and powers[1] is None and comparer.options.units == "required":
+        return unequal(Method.KIND, Certainty.PROBABLE, reason=Reason.UNIT_MISSING)
+    power, other = (units.power_of_length(unit, asked) if one is None else one for one in powers)
+    if power is not None and other is not None and power != other and units.ANY not in (power, other):
+        return unequal(Method.KIND, Certainty.PROBABLE)
+    return found
 
 
 def _same_words(one: str, other: str) -> bool:

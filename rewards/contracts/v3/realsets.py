@@ -147,13 +147,15 @@ def _half_line(operator: str, end: Node) -> Pieces:
 
 
 def _interval(low: Node, low_closed: bool, high: Node, high_closed: bool) -> Pieces:
-    """One piece; none where the ends leave nothing between them. Infinity is never in it."""
+    """One piece; none where the ends leave nothing between them. An end at infinity is open, or it is no interval."""
+    if (low_closed and _is_infinite(low)) or (high_closed and _is_infinite(high)):
+        raise Unreadable
     place = order(low, high)
     if place > 0:
         raise Unreadable
     if place == 0 and not (low_closed and high_closed):
         return ()
-    return (Piece(low, low_closed and not _is_infinite(low), high, high_closed and not _is_infinite(high)),)
+    return (Piece(low, low_closed, high, high_closed),)
 
 
 def order(left: Node, right: Node) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from veriward.rewards.contracts.v3 import algebra, realsets
+from veriward.rewards.contracts.v3 import algebra, preflight, realsets
 from veriward.rewards.contracts.v3.comparer import (
     EQUAL,
     UNEQUAL,
@@ -20,6 +20,7 @@ from veriward.rewards.contracts.v3.comparison import Comparison
 from veriward.rewards.contracts.v3.rewrite import difference, number, quotient, substituted, symbols
 from veriward.rewards.contracts.v3.tree import (
     Alternatives,
+    Apply,
     Bracketed,
     Call,
     Constant,
@@ -71,6 +72,8 @@ def named_values(candidate: Node, reference: Node, comparer: Comparer) -> Compar
     if left is None or right is None or (len(left) == len(right) == 1 and _is_curve(candidate, reference)):
         return None
     names = {name for name, _ in left}
+    if len(names) > 1 and (len(names) < len(left) or len(names) < len(right)):
+        return _solutions(left, right, comparer)
     if names != {name for name, _ in right}:
         if _numbered(left) is not None and _numbered(left) == _numbered(right):
             return comparer.in_any_order([value for _, value in left], [value for _, value in right], repeats=False)
@@ -85,6 +88,31 @@ def named_values(candidate: Node, reference: Node, comparer: Comparer) -> Compar
         roots = comparer.in_any_order([value for _, value in left], [value for _, value in right], repeats=False)
         return found if roots.finding is UNEQUAL else undecided(Reason.NOT_SETTLED)  # which root is the first?
     return found
+
+
+def _solutions(left: Assignments, right: Assignments, comparer: Comparer) -> Comparison:
+    """`x=1, y=2 or x=2, y=1`: each solution is a point, in the order of the names, and the points have none."""
+    points, others = _points_of(left), _points_of(right)
+    if points is None or others is None:
+        return undecided(Reason.KINDS_NOT_COMPARED)
+    if points[0] != others[0]:
+        return unequal(Method.KIND, Certainty.PROBABLE)
+    return comparer.in_any_order(points[1], others[1], repeats=False)
+
+
+def _points_of(pairs: Assignments) -> tuple[tuple[str, ...], list[Node]] | None:
+    """The names and the points, where each solution gives each name once; else None."""
+    names = sorted({name for name, _ in pairs})
+    size = len(names)
+    if len(pairs) % size:
+        return None
+    points: list[Node] = []
+    for start in range(0, len(pairs), size):
+        solution = dict(pairs[start : start + size])
+        if sorted(solution) != names:
+            return None
+        points.append(Bracketed("(", tuple(solution[name] for name in names), ")"))
+    return tuple(names), points
 
 
 def _numbered(pairs: Assignments) -> str | None:
@@ -112,6 +140,8 @@ def name_in_front(candidate: Node, reference: Node, comparer: Comparer) -> Compa
                 pass
             case _:
                 continue
+        if sign == "in" and (is_scalar(other) or isinstance(other, Listing | Alternatives)):
+            continue
         if value == name or (isinstance(other, Symbol) and other in symbols(name)):
             continue
         return flagged(comparer.compare(other, value) if swap else comparer.compare(value, other), NAME_DROPPED)
@@ -126,7 +156,7 @@ def _is_name(node: Node, value: Node, sign: str) -> bool:
         return False
     if isinstance(node, Call | Constant):
         return not isinstance(node, Constant) or node.name in ("i", "e")
-    parts = node.terms if isinstance(node, Sum) else node.factors if isinstance(node, Product) else ()
+    parts = node.terms if isinstance(node, Sum) else ()
     return bool(parts) and all(isinstance(part, Symbol) for part in parts) and not symbols(value)
 
 
@@ -166,6 +196,9 @@ def several_named_values(candidate: Node, reference: Node, comparer: Comparer) -
             return flagged(found, NAME_DROPPED)
         if len(names) != len(pairs) or not isinstance(other, Listing | Bracketed):
             return undecided(Reason.KINDS_NOT_COMPARED)
+        ordered = [name for name, _ in pairs]
+        if isinstance(other, Bracketed) and ordered != sorted(ordered):
+            return undecided(Reason.KINDS_NOT_COMPARED)  # `y = 5, x = 6`: which coordinate comes first?
         found = comparer.in_order(other.items, values) if swap else comparer.in_order(values, other.items)
         return flagged(found, NAME_DROPPED)
     return None
@@ -207,7 +240,7 @@ def with_conditions(candidate: Node, reference: Node, comparer: Comparer) -> Com
     ours = tuple(bound) or tuple(letter for letter in symbols(value) if letter not in symbols(asked))
     theirs = tuple(running) or tuple(letter for letter in symbols(asked) if letter not in symbols(value))
     if len(ours) == len(theirs) == 1 and ours != theirs:
-        if theirs[0] in symbols(value):
+        if theirs[0] in symbols(value) or (isinstance(value, Relation) and ours[0] == value.operands[0]):
             return undecided(Reason.NOT_SETTLED)
         return flagged(comparer.compare(substituted(value, {ours[0]: theirs[0]}), asked), FUNCTION_RENAMED)
     found = comparer.compare(value, asked)
@@ -228,14 +261,25 @@ def equations(candidate: Node, reference: Node, comparer: Comparer) -> Compariso
     match candidate, reference:
         case Relation((left, right), ("=",)), Relation((first, second), ("=",)):
             if all(map(is_scalar, (left, right, first, second))):
-                return _same_zeros(difference(left, right), difference(first, second), comparer)
+                one, other = difference(left, right), difference(first, second)
+                if not symbols(one) or not symbols(other):
+                    return undecided(Reason.NOT_SETTLED)  # `1 = 2` and `3 = 4` say nothing about anything
+                if not comparer.charge(_price(one, other, comparer)):
+                    return undecided(Reason.OVER_BUDGET)
+                return _same_zeros(one, other, comparer)
     return None
+
+
+def _price(one: Node, other: Node, comparer: Comparer) -> int:
+    """What comparing two equations costs, in comparisons of scalars: several points, and the expansion of both."""
+    return 8 + preflight.plan(one, other, comparer.limits).work // 4_096
 
 
 def _same_zeros(one: Node, other: Node, comparer: Comparer) -> Comparison:
     found = _up_to_a_factor(one, other, comparer, positive=False)
     if found is not None:
-        return found
+        says_nothing = found.finding is EQUAL and comparer.scalars(one, number(0)).finding is EQUAL
+        return undecided(Reason.NOT_SETTLED) if says_nothing else found
     for first, second in ((one, other), (other, one)):
         if _is_off(first, second):
             return unequal(Method.RATIONAL)
@@ -311,8 +355,10 @@ def inequalities(candidate: Node, reference: Node, comparer: Comparer) -> Compar
     one, other = _one_sided(candidate), _one_sided(reference)
     if one is None or other is None:
         return None
-    if one[0] != other[0]:
+    if one[0] != other[0] or not symbols(one[1]) or not symbols(other[1]):
         return undecided(Reason.NOT_SETTLED)
+    if not comparer.charge(_price(one[1], other[1], comparer)):
+        return undecided(Reason.OVER_BUDGET)
     return _up_to_a_factor(one[1], other[1], comparer, positive=True) or undecided(Reason.NOT_SETTLED)
 
 
@@ -326,10 +372,34 @@ def _one_sided(node: Node) -> tuple[str, Node] | None:
     return None
 
 
+def congruences(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
+    """`x \\equiv 12 \\pmod 7` and `x \\equiv 5 \\pmod 7`: one modulus, and residues that differ by a multiple of it."""
+    if not (_is_congruence(candidate) or _is_congruence(reference)):
+        return None
+    match candidate, reference:
+        case (
+            Relation((left, Apply("mod", (residue, modulus))), ("equiv",)),
+            Relation((other, Apply("mod", (asked, same))), ("equiv",)),
+        ):
+            found = comparer.in_order((left, modulus), (other, same))
+            values = algebra.value(residue), algebra.value(asked), algebra.value(modulus)
+            if found.finding is not EQUAL or values[0] is None or values[1] is None or not values[2]:
+                return found if found.finding is UNEQUAL else undecided(Reason.NOT_SETTLED)
+            steps = (values[0] - values[1]) / values[2]
+            return found if steps.denominator == 1 else unequal(Method.RATIONAL)
+    return undecided(Reason.KINDS_NOT_COMPARED)
+
+
+def _is_congruence(node: Node) -> bool:
+    return isinstance(node, Relation) and "equiv" in node.operators
+
+
 def chains(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
     """`a < b <= c` against a chain with the same signs, either way round: operand by operand."""
     match candidate, reference:
         case Relation(left, signs), Relation(right, others) if len(left) == len(right):
+            if not symbols(candidate) or not symbols(reference):
+                return undecided(Reason.NOT_SETTLED)
             if signs == others:
                 found = comparer.in_order(left, right)
             elif tuple(realsets.MIRRORED.get(sign, sign) for sign in reversed(signs)) == others:

@@ -52,7 +52,7 @@ from veriward.rewards.contracts.v3.tree import (
 from veriward.rewards.task import PLAIN_OPTIONS, Options
 from veriward.rewards.verdict import Certainty, Method, Reason
 
-HEDGED = "hedged"
+HEDGED = marks.HEDGED
 VECTOR_FORM = "vector_form"
 
 VALUES = (Quantity, Percent, Degrees)
@@ -115,6 +115,8 @@ def _may_be_undefined(node: Node) -> bool:
 
 def single_part(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
     """`\\{3\\}` and `[3]` for 3: one thing in brackets is that thing."""
+    if comparer.inside:
+        return None  # a set in a set is not its element
     for node, other, swap in ((candidate, reference, False), (reference, candidate, True)):
         if isinstance(node, SetOf | Bracketed) and len(node.items) == 1 and not isinstance(other, type(node)):
             if isinstance(other, SetOf | Bracketed) and len(other.items) == 1:
@@ -152,6 +154,8 @@ def sets_of_reals(candidate: Node, reference: Node, comparer: Comparer) -> Compa
     if left is None or right is None:
         return None
     (pieces, unknown), (others, other_unknown) = left, right
+    if (isinstance(candidate, Bracketed) and not pieces) or (isinstance(reference, Bracketed) and not others):
+        return None  # `(3, 3)` is a point
     if unknown is not None and other_unknown is not None and unknown != other_unknown:
         return unequal(Method.KIND)
     if len(pieces) != len(others):
@@ -203,7 +207,7 @@ def brackets(candidate: Node, reference: Node, comparer: Comparer) -> Comparison
     """Points, pairs, lists and intervals part by part in order; `[3, 8]` is not `(3, 8)`, and `(0, 5]` not `(0, 5)`."""
     match candidate, reference:
         case Bracketed(left, items, right), Bracketed(first, others, last):
-            if comparer.options.order == "free":
+            if comparer.options.order == "free" and (left, right) == (first, last) in (("(", ")"), ("[", "]")):
                 return comparer.in_any_order(items, others, repeats=True)
             found = comparer.in_order(items, others)
             if (left, right) == (first, last) or found.finding is UNEQUAL or comparer.answer_type == "tuple":
@@ -232,14 +236,26 @@ def ratios(candidate: Node, reference: Node, comparer: Comparer) -> Comparison |
                 return unequal(Method.PART_COUNT, reason=Reason.DIFFERENT_PART_COUNT)
             if not all(map(is_scalar, (*parts, *others))):
                 return None
-            return comparer.in_order(
-                [Product((part, others[0])) for part in parts[1:]], [Product((part, parts[0])) for part in others[1:]]
-            )
+            return _proportional(parts, others, comparer)
         case Ratio((first, second)), other if is_scalar(other):
             return comparer.compare(quotient(first, second), other)
         case other, Ratio((first, second)) if is_scalar(other):
             return comparer.compare(other, quotient(first, second))
     return None
+
+
+def _proportional(parts: tuple[Node, ...], others: tuple[Node, ...], comparer: Comparer) -> Comparison:
+    """Cross products with a part that is not zero: `0:1:2` is not `0:2:1`."""
+    for place, (part, other) in enumerate(zip(parts, others, strict=True)):
+        signs = algebra.sign(part), algebra.sign(other)
+        if 0 in signs and signs != (0, 0):
+            return unequal(Method.RATIONAL) if None not in signs else undecided(Reason.NOT_SETTLED)
+        if signs != (0, 0):
+            return comparer.in_order(
+                [Product((one, other)) for at, one in enumerate(parts) if at != place],
+                [Product((one, part)) for at, one in enumerate(others) if at != place],
+            )
+    return undecided(Reason.NOT_SETTLED)
 
 
 def lists(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
@@ -252,7 +268,7 @@ def lists(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | 
     ):
         return None
     parts, asked = _parts(candidate), _parts(reference)
-    if parts is None or asked is None:
+    if parts is None or asked is None or (comparer.inside and type(candidate) is not type(reference)):
         return None
     if any(isinstance(part, Dots) for part in (*parts, *asked)):
         found = comparer.in_order(parts, asked)
@@ -322,6 +338,7 @@ RULES: tuple[Rule, ...] = (
     relations.named_values,
     relations.equations,
     sets_of_reals,
+    relations.congruences,
     relations.inequalities,
     relations.chains,
     relations.systems,

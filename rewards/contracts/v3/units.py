@@ -43,8 +43,8 @@ _unit("mass", 1000, "kg", "kilogram", "kilograms", "千克", "公斤")
 _unit("mass", 10**6, "tonne", "tonnes", "吨", "噸")
 _unit("mass", _F(45359237, 100000), "lb", "lbs", "pound", "pounds", "磅")
 _unit("mass", _F(45359237, 1600000), "oz", "ounce", "ounces")
-_unit("volume", _F(1, 1000), "l", "liter", "litre", "liters", "litres", "升")
-_unit("volume", _F(1, 10**6), "ml", "milliliter", "millilitre", "milliliters", "millilitres", "毫升")
+_unit("volume", _F(1, 1000), "L", "l", "liter", "litre", "liters", "litres", "升")
+_unit("volume", _F(1, 10**6), "mL", "ml", "milliliter", "millilitre", "milliliters", "millilitres", "毫升")
 _unit("money", 1, "$", "dollar", "dollars", "usd", "美元")
 _unit("money", _F(1, 100), "cent", "cents", "¢", "美分")
 _unit("money euro", 1, "€", "euro", "euros", "eur", "欧元")
@@ -52,22 +52,22 @@ _unit("money pound", 1, "£", "gbp")
 _unit("money rupee", 1, "₹", "rupee", "rupees", "rs")
 _unit("money yuan", 1, "¥", "元", "yuan", "rmb", "人民币", "块", "圆", "元钱")
 _unit("money yuan", _F(1, 10), "角", "毛")
-_unit("frequency", 1, "hz", "hertz", "赫兹")
+_unit("frequency", 1, "Hz", "hz", "hertz", "赫兹")
 _unit("frequency", 1000, "khz")
 _unit("frequency", 10**6, "mhz")
-_unit("force", 1, "n", "newton", "newtons", "牛", "牛顿")
-_unit("energy", 1, "j", "joule", "joules", "焦", "焦耳")
-_unit("energy", 1000, "kj")
-_unit("power", 1, "w", "watt", "watts", "瓦", "瓦特")
-_unit("power", 1000, "kw")
-_unit("voltage", 1, "v", "volt", "volts", "伏", "伏特")
-_unit("current", 1, "a", "amp", "amps", "ampere", "amperes", "安", "安培")
-_unit("pressure", 1, "pa", "pascal", "pascals", "帕")
+_unit("force", 1, "N", "n", "newton", "newtons", "牛", "牛顿")
+_unit("energy", 1, "J", "j", "joule", "joules", "焦", "焦耳")
+_unit("energy", 1000, "kJ", "kj")
+_unit("power", 1, "W", "w", "watt", "watts", "瓦", "瓦特")
+_unit("power", 1000, "kW", "kw")
+_unit("voltage", 1, "V", "v", "volt", "volts", "伏", "伏特")
+_unit("current", 1, "A", "a", "amp", "amps", "ampere", "amperes", "安", "安培")
+_unit("pressure", 1, "Pa", "pa", "pascal", "pascals", "帕")
 _unit("pressure", 1000, "kpa")
 _unit("angle", 1, "degree", "degrees", "deg", "°", "度")
-_unit("temperature c", 1, "°c", "celsius")
-_unit("temperature f", 1, "°f", "fahrenheit")
-_unit("temperature k", 1, "k", "kelvin", "kelvins")
+_unit("temperature c", 1, "°C", "°c", "celsius")
+_unit("temperature f", 1, "°F", "°f", "fahrenheit")
+_unit("temperature k", 1, "K", "k", "kelvin", "kelvins")
 
 _POWERS = {"平方": 2, "立方": 3}
 """In front of a Chinese unit of length."""
@@ -75,23 +75,15 @@ _POWERS = {"平方": 2, "立方": 3}
 INCOMPARABLE = (("time", "year"), ("temperature c", "temperature f", "temperature k"))
 """Dimensions between which there is no factor, though both measure one thing: no contradiction can be seen."""
 
-GENERIC = frozenset(
-    {
-        "unit",
-        "units",
-        "square unit",
-        "square units",
-        "cubic unit",
-        "cubic units",
-        "unit^2",
-        "units^2",
-        "unit^3",
-        "units^3",
-        "sq unit",
-        "sq units",
-    }
-)
-"""Say that there is a unit, and not which."""
+ANY = 0
+"""The power of plain 'units': a length, an area or anything else."""
+
+GENERIC = {
+    **dict.fromkeys(("unit", "units"), ANY),
+    **dict.fromkeys(("square unit", "square units", "sq unit", "sq units", "unit^2", "units^2"), 2),
+    **dict.fromkeys(("cubic unit", "cubic units", "cu unit", "cu units", "unit^3", "units^3"), 3),
+}
+"""Say that there is a unit of length to some power, and not which."""
 
 _WORDS = re.compile(r"\b(square|sq|cubic|cu)\b\.?\s*([^\W\d_]+)")
 _PER = re.compile(r"\s*(?:/|\bper\b|每)\s*")
@@ -147,7 +139,7 @@ def _factors(group: str) -> list[tuple[str, int]] | None:
 
 
 def _powered(name: str, exponent: int) -> Unit | None:
-    known = _NAMES.get(name) or _NAMES.get(name.lower())
+    known = _NAMES.get(name) or (_NAMES.get(name.lower()) if len(name) > 2 else None)
     if known is None:
         return None
     dimension, size = known
@@ -156,8 +148,18 @@ def _powered(name: str, exponent: int) -> Unit | None:
     return Unit(((dimension, exponent),), size**exponent)
 
 
-def is_generic(text: str) -> bool:
-    return text.strip().rstrip(".").lower() in GENERIC
+def generic_power(text: str) -> int | None:
+    """2 for `square units`, ANY for `units`, None for anything that is not generic."""
+    return GENERIC.get(text.strip().rstrip(".").lower())
+
+
+def power_of_length(*texts: str) -> int | None:
+    """The power of the first text that is a known unit of length; None if none is."""
+    for text in texts:
+        known = read(text)
+        if known is not None and len(known.dimension) == 1 and known.dimension[0][0] == "length":
+            return known.dimension[0][1]
+    return None
 
 
 def contradict(one: Unit, other: Unit) -> bool:
