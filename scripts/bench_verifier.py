@@ -143,6 +143,8 @@ class Score:
 
 def labelled(console: Console, options: argparse.Namespace) -> None:
     """Wrong accepts and wrong rejects on every labelled file, the scalar pairs apart."""
+    verify_answer("x+1", "1+x", contract=options.contract)  # the first verdict reads the rules for their fingerprint
+    peer = math_verify()
     table = columns(
         "labelled pairs",
         "",
@@ -154,6 +156,7 @@ def labelled(console: Console, options: argparse.Namespace) -> None:
         "max ms",
     )
     lists: list[tuple[str, Score]] = []
+    peers = columns("the same pairs, math-verify", "", "wrong accepts", "wrong rejects")
     for name, rows in labelled_files(options.shared).items():
         both = {"all": Score(), "scalar": Score()}
         for row in rows:
@@ -175,11 +178,28 @@ def labelled(console: Console, options: argparse.Namespace) -> None:
                 f"{score.slowest * 1000:.1f}",
             )
         lists.append((name, both["all"]))
+        if peer is not None:
+            accepts, rejects = peer_errors(rows, peer)
+            true = sum(row["truth"] for row in rows)
+            peers.add_row(name, f"{accepts}/{len(rows) - true}", f"{rejects}/{true}")
     console.print(table)
+    if peer is not None:
+        console.print(peers)
     for name, score in lists:
         for label, ids in (("wrong accepts", score.wrong_accepts), ("true, wrong & proved", score.refuted)):
             if ids:
                 console.print(f"{name}, {label}: {' '.join(ids)}", highlight=False)
+
+
+def peer_errors(rows: Sequence[Row], peer: Decide) -> tuple[int, int]:
+    """Wrong accepts and wrong rejects; where a case file records the peer's verdict on a whole response, that one."""
+    accepts = rejects = 0
+    for row in rows:
+        said = row.get("math_verify")
+        accepted = said if isinstance(said, bool) else peer(row["prediction"], row["reference"]) == "correct"
+        accepts += accepted and not row["truth"]
+        rejects += row["truth"] and not accepted
+    return accepts, rejects
 
 
 def labelled_files(shared: Path) -> dict[str, list[Row]]:

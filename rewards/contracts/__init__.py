@@ -135,6 +135,7 @@ V3_MODULES = (
     "comparison",
     "contract",
     "declared",
+    "domains",
     "extract",
     "grammar",
     "limits",
@@ -152,6 +153,7 @@ V3_MODULES = (
     "structure",
     "tokens",
     "tree",
+    "unit_words",
     "units",
 )
 

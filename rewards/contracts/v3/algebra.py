@@ -21,7 +21,7 @@ from threading import RLock
 
 from flint import arb, fmpq
 
-from veriward.rewards.contracts.v3 import balls, modular, normal, preflight, separation
+from veriward.rewards.contracts.v3 import balls, domains, modular, normal, preflight, separation
 from veriward.rewards.contracts.v3.comparison import NO_COST, Comparison, Finding
 from veriward.rewards.contracts.v3.limits import LIMITS, Limits
 from veriward.rewards.contracts.v3.program import (
@@ -157,6 +157,20 @@ def has_value(node: Node, *, limits: Limits = LIMITS) -> bool | None:
     with _LOCK:
         spelled = spell(node)
         return _Trial(node, node, (spelled, spelled), limits, None, 10).has_value()
+
+
+def is_narrower(left: Node, right: Node, *, limits: Limits = LIMITS) -> bool:
+    """Whether the left side provably has no real value where the right side has one: `x + 0 sqrt(-x)` beside `x`.
+
+    Asked at points of several scales and signs. A divisor that is zero, or `ln 0`, narrows nothing; complex values
+    are never narrower.
+    """
+    if type(left) is Number or type(left) is Symbol or not domains.may_narrow(left):
+        return False
+    with _LOCK:
+        program = lower(left, right, limits)
+        seed = blake2b(f"{spell(left)}\n{spell(right)}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return domains.is_narrower(program, seed)
 
 
 # -------------------------------------------------------------------------------------------------- a trial
@@ -384,6 +398,10 @@ class _Trial:
 
     def high_precision(self, form: normal.Form) -> Comparison:
         """Agreement far below the smallest part of either side, at points that differ in scale and sign."""
+        program = self.program
+        if program.symbols and (form.regions and not form.skipped or domains.has_hidden_regions(program, skipped=form.skipped)):
+            self.steps.append(("high precision", "not asked: regions may lie between the points"))
+            return self.last(form)
         chosen = self.chosen()
         enough = len(chosen) >= (_ENOUGH_POINTS if self.program.symbols else 1)
         for point, low, high in chosen if enough else ():

@@ -179,28 +179,59 @@ def _logarithm_of_logarithm(levels: list[Values], base: int, exponent: int, resu
 # ------------------------------------------------------------------------------------------------- points
 
 
-def points(program: p.Program, seed: bytes) -> Iterator[dict[str, fmpq]]:
+def points(program: p.Program, seed: bytes, *, anywhere: bool = False) -> Iterator[dict[str, fmpq]]:
     """Rational points of many scales and signs, in an order that depends on the seed alone; they never end.
 
     The seed comes from the expressions, so that no expression can be written to vanish at the points it will be asked.
+    Every third point looks beyond the numbers that the expressions hold, since their regions end there.
     Where factorials occur, the points are whole numbers. Letters in exponents are so at every second point, and where
-    they are not, all letters are positive.
+    they are not, all letters are positive. Neither holds for points `anywhere`.
     """
     whole = any(step[0] == p.FUNCTION and step[1] in ("factorial", "binomial") for step in program.code)
+    whole, powers = whole and not anywhere, bool(program.exponent_letters) and not anywhere
     names = sorted(program.symbols)
+    marks = _marks(program)
     index = 0
     while True:
         point = {}
+        beyond = index % 3 == 2 and index > 2
         for name in names:
             digest = blake2b(f"{index} {name}".encode("utf-8", "surrogatepass"), key=seed).digest()
-            point[name] = fmpq(digest[0] % (5 + index)) if whole else _coordinate(index, digest)
-            if program.exponent_letters and not whole:
+            if whole:
+                point[name] = fmpq(int.from_bytes(digest[:2], "big") % 4_096 if beyond else digest[0] % (5 + index))
+                continue
+            if beyond and (len(names) == 1 or digest[11] % 2):
+                turn = index // 3 if len(names) == 1 else digest[12]
+                point[name] = marks[turn % len(marks)]
+            else:
+                point[name] = _coordinate(index, digest)
+            if powers:
                 if index % 2 == 0:
                     point[name] = abs(point[name])
                 elif name in program.exponent_letters:
-                    point[name] = fmpq((1 + digest[9] % 8) * (1 if digest[4] % 2 else -1))
+                    size = 8 if index < 3 or digest[10] % 2 else 1 << (4 + digest[10] % 11)
+                    draw = int.from_bytes(digest[9:12], "big") if size > 8 else digest[9]
+                    point[name] = fmpq((1 + draw % size) * (1 if digest[4] % 2 else -1))
         yield point
         index += 1
+
+
+_FAR = tuple(fmpq(sign * 10**exponent * 9, 8) for exponent in (9, 13, 20, 41) for sign in (1, -1))
+_NEAR = tuple(fmpq(sign * 9, 8 * 10**exponent) for exponent in (7, 15) for sign in (1, -1))
+_MARKED, _MARK_BITS = 6, 512
+"""Numbers of the expressions that points are made of, and their size."""
+
+
+def _marks(program: p.Program) -> list[fmpq]:
+    """Coordinates beyond and between the numbers that occur, then ones far from and near to zero."""
+    found = {abs(step[1]) for step in program.code if step[0] == p.RATIONAL and step[1].height_bits() <= _MARK_BITS}
+    numbers = sorted(found - {fmpq(0), fmpq(1)}, reverse=True)[:_MARKED]
+    marks: list[fmpq] = []
+    for number, below in zip(numbers, [*numbers[1:], fmpq(0)], strict=False):
+        marks += [2 * number, -2 * number, number + 1, number - 1, -number - 1, 1 - number]
+        marks += [(number + below) / 2, number / 2, -number / 2, 1 / (2 * number), -1 / (2 * number)]
+    marks = [mark for mark in dict.fromkeys(marks) if mark != 0]
+    return [*(mark for pair in zip(marks, (*_FAR, *_NEAR) * len(marks), strict=False) for mark in pair), *_FAR, *_NEAR]
 
 
 _KINDS = 13
@@ -300,7 +331,19 @@ def _power(instruction: p.Instruction, values: Values, _point: Point, _complex: 
         return _finite(1 / base)
     if exponent.bit_length() > p.MAX_EXPONENT_BITS:
         return None
+    if type(base) is arb and not excludes_zero(base):
+        return _finite(_power_near_zero(base, fmpz(exponent)))
     return _finite(base ** fmpz(exponent))
+
+
+def _power_near_zero(base: arb, exponent: Any) -> arb:
+    """A power of positive exponent of a ball that reaches zero, where FLINT has none."""
+    if base.is_zero():
+        return base
+    high: arb = size(base) ** exponent
+    if base >= 0 or (type(exponent) is fmpz and exponent % 2 == 0):
+        return arb(0).union(high)
+    return (-high).union(high)
 
 
 def _root(instruction: p.Instruction, values: Values, _point: Point, may_be_complex: bool) -> Ball | None:
@@ -312,17 +355,27 @@ def _root(instruction: p.Instruction, values: Values, _point: Point, may_be_comp
             return None
         return _finite(radicand.sqrt() if degree == 2 else radicand.root(degree))
     if radicand >= 0:
-        return _finite(radicand.sqrt() if degree == 2 else radicand.root(degree))
+        return _finite(_positive_root(radicand, degree))
     if degree % 2:
         if radicand < 0:
             return _finite(-((-radicand).root(degree)))
-        high = abs(radicand).upper().root(degree)
+        high = size(radicand).root(degree)
         return _finite((-high).union(high))
     if not may_be_complex:
         return None
     if radicand < 0 or degree == 2:
         return _finite(acb(radicand).sqrt() if degree == 2 else acb(radicand).root(degree))
     return None
+
+
+def _positive_root(radicand: arb, degree: int) -> arb:
+    """The root of what is not negative; the ball may reach zero, where FLINT has no root but of degree 2."""
+    if degree == 2:
+        return radicand.sqrt()
+    if excludes_zero(radicand):
+        return radicand.root(degree)
+    high = size(radicand)
+    return high if high.is_zero() else arb(0).union(high.root(degree))
 
 
 def _exponential(instruction: p.Instruction, values: Values, _point: Point, _complex: bool) -> Ball | None:
@@ -337,8 +390,8 @@ def _raise(instruction: p.Instruction, values: Values, _point: Point, may_be_com
     if type(base) is arb and type(exponent) is arb:
         if base > 0:
             return _finite(base**exponent)
-        if base.is_zero():
-            return arb(0) if exponent > 0 else None
+        if base >= 0 and exponent > 0:
+            return _finite(_power_near_zero(base, exponent))
         integer = whole(exponent)
         if integer is not None and excludes_zero(base):
             return _finite(base**integer)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -126,21 +127,25 @@ def _in_boxes(text: _Text, truncated: bool, joins: Callable[[], bool] | bool, fl
         if not truncated:
             return _found(text, (boxes[-1].start, boxes[-1].stop), "boxed", (*flags, "unclosed_box"))
         boxes.pop()
+    elif truncated and boxes and not boxes[-1].braced and not text.shown[boxes[-1].stop : text.stop].strip():
+        boxes.pop()  # `\boxed 5` could have become 57
     if not boxes:
         return None
     last = boxes[-1]
-    if len(boxes) > 1:
-        run, hedged = _linked(text, boxes)
-        if hedged:
-            flags = (*flags, "hedged")
-        elif len(run) > 1 and (joins() if callable(joins) else joins):
+    run = _linked(text, boxes)
+    if run.hedged:
+        flags = (*flags, "hedged")
+    elif len(run.boxes) > 1:
+        if joins() if callable(joins) else joins:
             return Found(
-                candidate=", ".join(text.response[box.start : box.stop] for box in run),
+                candidate=", ".join(text.response[box.start : box.stop] for box in run.boxes),
                 how="boxed",
-                span=(run[0].start, last.stop),
-                format_valid=all(box.braced for box in run),
+                span=(run.boxes[0].start, last.stop),
+                format_valid=all(box.braced for box in run.boxes),
                 flags=(*flags, "joined_boxes"),
             )
+        if run.bare:
+            flags = (*flags, "hedged")
     if not last.braced:
         flags = (*flags, "braceless_box")
     return _found(text, (last.start, last.stop), "boxed", flags, format_valid=last.braced)
@@ -180,34 +185,71 @@ def _has_answer(text: _Text) -> bool:
 # ------------------------------------------------------------------------------------- what the reader sees
 
 _TURN_END = re.compile(
-    r"<\|(?:im_end|im_start|eot_id|endoftext|end_of_text|end_of_turn|eos|end|return|start_header_id|user)\|>"
+    r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|end_of_turn|eos|end|return|start_header_id|user)\|>"
     r"|<｜(?:end▁of▁sentence|user)｜>|</s>|<end_of_turn>|<start_of_turn>|<eos>"
 )
 _TURN_START = re.compile(r"\s*(?:<[|｜][^<>|｜]{1,40}[|｜]>|</?s>|<(?:bos|eos|pad|start_of_turn|end_of_turn)>)")
 _HARMONY_TURN_ENDS = frozenset({"<|end|>"})
 """In channel markup these end a message, not the turn."""
-_CHANNEL = re.compile(
-    r"<\|channel\|>\s{0,3}(analysis|commentary|final)[^<]{0,60}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+_STRUCK_BEFORE = re.compile(r"<s>[^<>\n\\]{1,40}\Z")
+"""`<s>12</s> 15` strikes 12 out."""
+_CHANNEL_MARK = "<|channel|>"
+_FINAL_HEADER = re.compile(
+    r"\s{0,3}final(?:[^<a-z][^<]{0,60})?(?:<\|constrain\|>[^<]{0,40})?<\|message\|>|\s{0,3}final(?![a-z<])"
 )
 _MESSAGE_END = re.compile(r"<\|(?:end|return|start|channel|call)\|>")
-_STRIPPED_ANALYSIS = re.compile(r"\s*analysis(?=[^\W_]|[\\$])")
+_STRIPPED_OPENING = re.compile(
+    r"\s*(?:(?:analysis|commentary)(?=[^\W_]|[\\$]|[ \t]{0,4}[\r\n])|assistant(?:analysis|commentary))"
+)
 """`analysisWe need …`: the marks were stripped and the channel's name is glued to its text. `Analysis of …` is text."""
 _STRIPPED_FINAL = "assistantfinal"
 
 
 def _lowered(text: str) -> str:
-    """Lower-case, with every character in its place."""
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(small if len(small := character.lower()) == 1 else character for character in text)
+    """Lower-case, with every character in its place: `İ` is the only one that becomes two."""
+    return text.replace("İ", "i").lower()
 
 
-def _lowered_marks(delimiters: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(_lowered(opening), _lowered(closing)) for opening, closing in delimiters]
+_INVISIBLE = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]{0,4}"
+_VARIANTS = {"<": "[<＜]", ">": "[>＞]", "[": r"[\[［]", "]": r"[\]］]", "/": "[/／]", "|": "[|｜]"}
+_NAMES = re.compile(r"[a-z_:]+")
 
 
-_MARKS = _lowered_marks(THINKING)
+class _Marks(NamedTuple):
+    names: tuple[str, ...]
+    """Without one of these in it, a text of ASCII characters has no mark."""
+    pattern: re.Pattern[str]
+    """Every opening and closing mark; the group `closing` holds one that closes."""
+
+
+@lru_cache(maxsize=8)
+def _marks_of(delimiters: tuple[tuple[str, str], ...]) -> _Marks:
+    """A pattern for marks as models write them: with blanks, an attribute, wide or invisible characters in them."""
+    openings = [_lowered(opening) for opening, _ in delimiters if opening]
+    closings = [_lowered(closing) for _, closing in delimiters if closing]
+    names = {max(_NAMES.findall(mark), key=len, default="") for mark in openings + closings}
+    pattern = "|".join(
+        [f"(?P<closing>{'|'.join(map(_spelled, closings)) or '(?!)'})", "|".join(map(_spelled, openings)) or "(?!)"]
+    )
+    return _Marks(tuple(sorted(names)), re.compile(pattern))
+
+
+def _spelled(mark: str) -> str:
+    pieces: list[str] = []
+    for at, character in enumerate(mark):
+        sign = _VARIANTS.get(character) or re.escape(character)
+        if character.isascii() and character.isalpha():
+            sign = f"[{character}{chr(ord(character) + 0xFEE0)}]"
+        if at == len(mark) - 1 and character == ">" and mark[0] == "<" and mark[-2].isalpha():
+            pieces.append(r"(?:[\s/]{1,4}[^<>＜＞]{0,60})?")
+        elif at and not (character.isalpha() and mark[at - 1].isalpha()):
+            pieces.append(rf"{_INVISIBLE}\s{{0,4}}{_INVISIBLE}")
+        elif at:
+            pieces.append(_INVISIBLE)
+        if at == len(mark) - 1:
+            pieces.append(_INVISIBLE)
+        pieces.append(sign)
+    return "".join(pieces)
 
 
 def _end_of_turn(response: str, lower: str) -> tuple[int, bool]:
@@ -217,13 +259,12 @@ def _end_of_turn(response: str, lower: str) -> tuple[int, bool]:
     begin = 0
     while (token := _TURN_START.match(lower, begin)) is not None:
         begin = token.end()
-    struck = lower.find("<s>", begin)
-    harmony = "<|channel|>" in lower
+    harmony = _CHANNEL_MARK in lower
     for token in _TURN_END.finditer(lower, begin):
         if harmony and token[0] in _HARMONY_TURN_ENDS:
             continue
-        if token[0] == "</s>" and 0 <= struck < token.start():
-            continue  # `<s>12</s> 15` strikes 12 out
+        if token[0] == "</s>" and _STRUCK_BEFORE.search(lower, max(begin, token.start() - 44), token.start()):
+            continue
         rest = SPECIAL_TOKEN.sub("", response[token.end() :]).replace("<end_of_turn>", "")
         return token.start(), bool(rest.strip())
     return len(lower), False
@@ -239,40 +280,49 @@ class _Visible(NamedTuple):
 
 def _after_thinking(response: str, lower: str, stop: int, delimiters: Sequence[tuple[str, str]]) -> _Visible:
     """What is left of a turn behind its channels and its last closing mark of thinking."""
-    start, cut, opened, stop = _final_channel(response, lower, stop)
-    marks = _MARKS if delimiters is THINKING else _lowered_marks(delimiters)
-    for _, closing in marks:
-        at = lower.rfind(closing, start, stop) if closing and closing in lower else -1
-        if at >= 0:
-            start, cut = at + len(closing), at
-    unclosed = opened >= start
+    start, cut, channels, opened, stop = _final_channel(response, lower, stop)
     begin = min(len(lower) - len(lower.lstrip()), stop)
-    for opening, _ in marks:
-        if not opening or opening not in lower:
-            continue
-        if lower.startswith(opening, begin):
-            begin += len(opening)
-        at = lower.find(opening, start, stop)
-        while at > 0 and lower[at - 1] == "`":  # a mention
-            at = lower.find(opening, at + 1, stop)
-        unclosed = unclosed or at >= 0
-    return _Visible(start, stop, (begin, stop if unclosed else cut), unclosed)
+    marks = _marks_of(delimiters if isinstance(delimiters, tuple) else tuple(delimiters))
+    if not lower.isascii() or any(name in lower for name in marks.names):
+        pending = False  # thinking that was opened in front of the channels, or behind them
+        for mark in marks.pattern.finditer(lower, 0, stop):
+            if mark["closing"] is not None:
+                pending = False
+                if mark.end() > start:
+                    start, cut = mark.end(), mark.start()
+            elif channels <= mark.start() < start or _is_mention(lower, mark):
+                continue
+            else:
+                pending = True
+                if mark.start() == begin:
+                    begin = mark.end()
+        opened = opened or pending
+    return _Visible(start, stop, (begin, stop if opened else cut), opened)
 
 
-def _final_channel(response: str, lower: str, stop: int) -> tuple[int, int, int, int]:
-    """Start of the final channel, where its header starts, where another channel is left open or -1, and the stop."""
-    if "<|channel|>" in lower:
-        channels = list(_CHANNEL.finditer(lower, 0, stop))
-        finals = [channel for channel in channels if channel[1] == "final"]
-        if finals:
-            end = _MESSAGE_END.search(lower, finals[-1].end(), stop)
-            return finals[-1].end(), finals[-1].start(), -1, stop if end is None else end.start()
-        if channels:
-            return 0, 0, channels[-1].start(), stop
+def _is_mention(lower: str, mark: re.Match[str]) -> bool:
+    """`<think>` between backticks."""
+    return lower[mark.start() - 1 : mark.start()] == "`" and lower[mark.end() : mark.end() + 1] == "`"
+
+
+def _final_channel(response: str, lower: str, stop: int) -> tuple[int, int, int, bool, int]:
+    """Start of the final channel, where its header starts and where the first channel does, whether a channel that
+    is not final is left open, and the stop."""
+    first = lower.find(_CHANNEL_MARK, 0, stop) if _CHANNEL_MARK in lower else -1
+    if first >= 0:
+        at = lower.rfind(_CHANNEL_MARK, 0, stop)
+        while at >= 0:
+            header = _FINAL_HEADER.match(lower, at + len(_CHANNEL_MARK), stop)
+            if header is not None:
+                end = _MESSAGE_END.search(lower, header.end(), stop)
+                return header.end(), at, first, False, stop if end is None else end.start()
+            at = lower.rfind(_CHANNEL_MARK, 0, at)
+        return 0, 0, stop, True, stop
+    opened = _STRIPPED_OPENING.match(response) is not None
     marked = response.rfind(_STRIPPED_FINAL, 0, stop) if _STRIPPED_FINAL in response else -1
     if marked >= 0:
-        return marked + len(_STRIPPED_FINAL), marked, -1, stop
-    return 0, 0, 0 if _STRIPPED_ANALYSIS.match(response) else -1, stop
+        return marked + len(_STRIPPED_FINAL), marked, 0 if opened else marked, False, stop
+    return 0, 0, stop, opened, stop
 
 
 _CODE = frozenset(
@@ -325,10 +375,51 @@ def _text(response: str, lower: str, start: int, stop: int) -> _Text:
         shown = SPECIAL_TOKEN.sub(lambda token: " " * len(token[0]), shown)
     if "```" in part or "~~~" in part:
         shown = _without_code(shown)
+    if "\\boxed" in part or "\\fbox" in part or "~~" in part or "<!--" in part:
+        shown = _without_struck(shown)
     if shown is part:
         return _Text(response, response, lower, start, stop)
     shown = response[:start] + shown + response[stop:]
     return _Text(response, shown, _lowered(shown), start, stop)
+
+
+_STRUCK = re.compile(
+    r"~~[^~]{1,400}~~|<!--[^<>]{0,400}-->|<(del|strike)>[^<>]{0,400}</\1>"
+    r"|\\begin\{comment\}[^\n]{0,400}?\\end\{comment\}"
+    r"|(?:^[ \t]*|(?<=[^0-9\s}$)\\][ \t]))%[^\n]{0,400}",
+    re.MULTILINE,
+)
+"""Struck out or commented. A per cent sign behind a number is none of a comment."""
+_STRIKING = re.compile(r"\\(?:[bx]?cancel|sout|st|[hv]?phantom)\s{0,3}\{|\\[\\{}]|[{}]")
+
+
+def _without_struck(text: str) -> str:
+    """With what is struck out, commented or printed invisibly blanked."""
+    if "~~" in text or "%" in text or "<!--" in text or "<del>" in text or "<strike>" in text or "{comment}" in text:
+        text = _STRUCK.sub(lambda struck: _blanked(struck[0]), text)
+    if "cancel" not in text and "\\sout" not in text and "\\st{" not in text and "phantom" not in text:
+        return text
+    pieces: list[str] = []
+    done = depth = 0
+    opened: tuple[int, int] | None = None
+    for brace in _STRIKING.finditer(text):
+        sign = brace[0]
+        if sign == "}":
+            depth -= depth > 0
+            if opened is not None and depth == opened[1]:
+                pieces += [text[done : opened[0]], _blanked(text[opened[0] : brace.end()])]
+                done, opened = brace.end(), None
+        elif sign[-1] == "{" and sign != "\\{":
+            if opened is None and len(sign) > 1:
+                opened = brace.start(), depth
+            depth += 1
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _blanked(text: str) -> str:
+    """Blanks; but a per cent sign or a command blanks nothing but a box."""
+    return text if text.lstrip()[:1] in "\\%" and "boxed" not in text and "fbox" not in text else " " * len(text)
 
 
 def _without_code(text: str) -> str:
@@ -337,6 +428,7 @@ def _without_code(text: str) -> str:
     for fence in _FENCE.finditer(text):
         if opened < 0:
             opened, code = fence.start(), fence[1].lower() in _CODE
+            code = code and not (fence[1].lower() == "json" and _ANSWER_KEY.search(text, fence.end(), fence.end() + 4000))
         elif not fence[1]:
             if code:
                 pieces += [text[done:opened], " " * (fence.end() - opened)]
@@ -349,18 +441,32 @@ def _without_code(text: str) -> str:
     return "".join(pieces) if done else text
 
 
+_ANSWER_KEY = re.compile(r'answer"\s{0,4}:')
+
+_LINE_END = r"[\n\r\u2028\u2029\x0b\x0c\x85]"
 _NEW_PROBLEM = re.compile(
-    r"\n(?=[ \t#*>_\-\[nasfpqeiuh新下另问問题題例习習练練用助])"
-    r"[ \t]{0,4}(?:[#*>_-]{1,6}[ \t]{0,3})?[*_]{0,3}(?:\[inst\]"
-    r"|(?:(?:new|next|another|similar|follow-?up|practice)[ \t]{1,2})?"
-    r"(?:problem|question|exercise|instruction|user|human|assistant|q)(?:[ \t]{0,2}#?[0-9]{1,4})?[*_]{0,3}[ \t]{0,2}"
-    r"[:：]"
-    r"|(?:problem|question|exercise)[ \t]{1,2}[0-9]{1,4}[.)][ \t]|(?:user|human|assistant)[ \t]{0,2}(?=\n)"
-    r"|(?<=[#* ])(?:problem|question|exercise|instruction)(?:[ \t]{1,2}[0-9]{1,4})?[ \t]{0,2}[*_]{0,3}[ \t]{0,2}(?=\n)"
-    r"|(?:新的?|下一[道个個]?|另一[道个個]?)?(?:问题|問題|题目|題目|例题|例題|习题|習題|练习|練習|问|問|用户|用戶|助手)"
-    r"[ \t]{0,2}[0-9一二三四五六七八九十]{0,3}[*_】]{0,3}[ \t]{0,2}[:：])"
+    _LINE_END + r"(?=[ \t#*>_\-\[0-9nasfpqeiuhtl新下另问問题題例习習练練用助系第])"
+    r"[ \t]{0,4}(?:[#*>_-]{1,6}[ \t]{0,3})?(?:[0-9]{1,3}[.)][ \t]{1,3})?[*_]{0,3}(?:"
+    r"(?:now[ \t]{1,2})?(?:(?:the|a)[ \t]{1,2})?(?:(?:new|next|another|similar|follow-?up|practice)[ \t]{1,2})?"
+    r"(?:problem|question|exercise|instruction|user|human|assistant|system|task|example|input|q)"
+    r"(?:[ \t]{0,2}#?[0-9]{1,4})?[*_]{0,3}[ \t]{0,2}[:：]"
+    r"|(?:now|next),?[ \t]{1,2}(?:solve|answer|consider|find|compute)\b[^\n:：]{0,40}[:：]"
+    r"|(?:problem|question|exercise)[ \t]{1,2}[0-9]{1,4}[.)][ \t]"
+    r"|(?:user|human|assistant|system)[ \t]{0,2}(?=\n)"
+    r"|(?<=[#* ])(?:problem|question|exercise|instruction|task|example)(?:[ \t]{1,2}[0-9]{1,4})?"
+    r"[ \t]{0,2}[*_]{0,3}[ \t]{0,2}(?=\n)"
+    r"|(?:新的?|下一[道个個]?|另一[道个個]?)?"
+    r"(?:问题|問題|题目|題目|例题|例題|例|习题|習題|练习|練習|问|問|用户|用戶|助手|系统|系統)"
+    r"[ \t]{0,2}[0-9一二三四五六七八九十]{0,3}[*_】]{0,3}[ \t]{0,2}[:：]"
+    r"|第[ \t]{0,2}[0-9一二三四五六七八九十]{1,3}[ \t]{0,2}[题題][ \t]{0,2}[:：])"
 )
 """A new problem or role at the start of a line. The first line of a text can hold none that follows an answer."""
+_PROBLEM_IN_LINE = re.compile(
+    r"\[/?inst\]"
+    r"|(?<=[.!?。！？}$])[ \t]{1,4}[*_]{0,3}(?:(?:new|next|another)[ \t]{1,2})?"
+    r"(?:problem|question|exercise|user|human|task)(?:[ \t]{0,2}#?[0-9]{1,4})?[*_]{0,3}[ \t]{0,2}[:：]"
+)
+"""The same behind a finished sentence."""
 
 
 _MOST_MARKERS = 100
@@ -370,11 +476,31 @@ _MOST_MARKERS = 100
 def _run_on(text: _Text) -> int | None:
     """Where the model, having answered, goes on with a new problem or another role's turn."""
     begin = text.start
-    for marker in islice(_NEW_PROBLEM.finditer(text.lower, text.start, text.stop), _MOST_MARKERS):
-        if _has_answer(text.part(begin, marker.start())):
-            return marker.start()
-        begin = marker.start()
+    for marker in _markers(text):
+        if _has_answer(text.part(begin, marker)):
+            return marker
+        begin = marker
     return None
+
+
+def _markers(text: _Text) -> list[int]:
+    """Where new problems and roles are announced, in order."""
+    found = [marker.start() for marker in islice(_NEW_PROBLEM.finditer(text.lower, text.start, text.stop), _MOST_MARKERS)]
+    if any(word in text.lower for word in ("inst]", "problem", "question", "exercise", "user", "human", "task")):
+        in_line = islice(_PROBLEM_IN_LINE.finditer(text.lower, text.start, text.stop), _MOST_MARKERS)
+        found = sorted([*found, *(marker.start() for marker in in_line)])
+    return found
+
+
+def _run_on_after_number(text: _Text) -> int | None:
+    """Where a new problem follows visible text whose number could be the answer."""
+    for marker in _markers(text)[:_FEW_MARKERS]:
+        if _last_number(text.part(text.start, marker)) is not None:
+            return marker
+    return None
+
+
+_FEW_MARKERS = 10
 
 
 # ------------------------------------------------------------------------------------------------- boxes
@@ -442,7 +568,8 @@ def _boxes(text: _Text) -> list[_Box]:
             continue
         doubled = _backslashes(shown, marker.start()) % 2 == 1
         if doubled not in closing:
-            closing[doubled] = _closing_braces(shown, first, stop, doubled=doubled)
+            wanted = frozenset(marker.end() for marker in _BOX.finditer(shown, first, stop))
+            closing[doubled] = _closing_braces(shown, first, stop, wanted, doubled=doubled)
         close = closing[doubled].get(at)
         if close is None:
             unclosed = marker
@@ -482,15 +609,22 @@ def _backslashes(text: str, at: int) -> int:
     return count
 
 
-def _closing_braces(text: str, start: int, stop: int, *, doubled: bool) -> dict[int, int]:
-    """For each opening brace that is closed, where."""
+def _closing_braces(text: str, start: int, stop: int, wanted: frozenset[int], *, doubled: bool) -> dict[int, int]:
+    """For each wanted opening brace that is closed, where."""
     closing: dict[int, int] = {}
-    opened: list[int] = []
+    opened: list[tuple[int, int]] = []
+    depth = 0
     for brace in (_DOUBLED_BRACES if doubled else _BRACES).finditer(text, start, stop):
         if brace[0] == "{":
-            opened.append(brace.start())
-        elif brace[0] == "}" and opened:
-            closing[opened.pop()] = brace.start()
+            if brace.start() in wanted:
+                opened.append((depth, brace.start()))
+            depth += 1
+        elif brace[0] == "}" and depth:
+            depth -= 1
+            if opened and opened[-1][0] == depth:
+                closing[opened.pop()[1]] = brace.start()
+                if len(closing) == len(wanted):
+                    break
     return closing
 
 
@@ -511,34 +645,80 @@ def _is_empty(content: str) -> bool:
 
 _LINK_LENGTH = 80
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]|\n[ \t]*\n")
-_HEDGE = re.compile(r"\b(?:n?or|alternatively|otherwise|versus|vs)\b(?!\s+(?:rather|better))|或|还是|還是")
+_OR = (
+    r"(?:\b(?:n?or|oder|ou|alternatively|otherwise|else|versus|vs|maybe|perhaps|possibly|if\s+not)\b"
+    r"(?!\s+(?:rather|better|equivalently))|\\l?or(?![a-z])|\\vee(?![a-z])|/|\||或|还是|還是|(?:也|又|还|還)?(?:可能|也许|也許)|要么|要麼)"
+)
+_HEDGE = re.compile(_OR)
+_HEDGE_AFTER_BOX = re.compile(rf"[\s$*,，.。;；:?？!—–)\]\\-]{{0,12}}{_OR}")
+_HEDGE_BEFORE_BOX = re.compile(rf"{_OR}[\s$*:：,，是(\[\\]{{0,12}}\Z")
+_SLASH_ONLY = re.compile(r"[\s$*]*[/|][\s$*]*\Z")
+_BOTH_AFTER = re.compile(r"[\s$*})]{0,6},?\s{0,2}(?:or\s+(?:both|either|neither|all|none)|(?:n?either|one)\s+of)\b")
+_HEDGE_BEFORE_RUN = re.compile(
+    r"(?:\b(?:not|neither|either(?!\s+way)|nor|or|one\s+of|any\s+of|some\s+of|perhaps|maybe|possibly|(?:could|might|may)\s+be)\b"
+    r"|不是|不为|或|要么|之一(?:是|为)?)(?:\s+(?:the|a|an|of|all|both|be|these|following|values?|numbers?|answers?|options?))*"
+    r"[\s$*:：,(\[\\{]{0,8}(?:[a-z]\s?=\s?)?[\s$\\]{0,3}\Z"
+)
+_DENIED_BEFORE_BOX = re.compile(
+    r"(?:\b(?:not|never|neither|cannot\s+be)|n't(?:\s+be)?|\\neq?|≠|不是|不为|不等于)(?:\s+(?:equal\s+to|the|a|just|simply))?[\s$*:：\\(\[]{0,8}\Z"
+)
 _JOINT = re.compile(r"[,，、]|\band\b|[和与與及]")
+_PLAIN_LINK = re.compile(r"(?:[\s$,，、*{}]|\\[()\[\],;: ]|\\q?quad(?![a-z])|\\text(?:rm)?\{\s{0,3}(?:and|,)?\s{0,3}\}|[和与與及]|and\b)*+")
+"""Nothing but a comma or `and`: one value is asked, and these are several."""
+_NAME_BEFORE = re.compile(r"([a-z](?:_\{?[a-z0-9]{1,3}\}?)?)\s?=\s?[\s$]*\\?\Z")
 _LINK = re.compile(
-    r"(?:[\s$,，、*]|\\[()\[\],;: ]|\\q?quad(?![a-z])|\\text(?:rm)?\{\s{0,3}(?:and|,)?\s{0,3}\}|[和与與及以]"
-    r"|(?:and|the|other|second|third|fourth|last|one|root|solution|value|is|are)\b"
+    r"(?:[\s$,，、*]|\\[()\[\],;: ]|\\q?quad(?![a-z])|\\text(?:rm)?\{\s{0,3}(?:and|or|,)?\s{0,3}\}|[和与與及以或]"
+    r"|(?:and|or|the|other|second|third|fourth|last|one|root|solution|value|is|are)\b"
     r"|[a-z](?:_\{?[a-z0-9]{1,3}\}?)?\s?(?:=|≈|为|是|\bis\b)|[{}])*+"
 )
 """All that may stand between two boxes that are parts of one answer."""
 
 
-def _linked(text: _Text, boxes: list[_Box]) -> tuple[list[_Box], bool]:
-    """The boxes at the end that one sentence lists, and whether it offers them as alternatives."""
+class _Run(NamedTuple):
+    boxes: list[_Box]
+    """Those at the end that one sentence lists."""
+    hedged: bool
+    """They are offered as alternatives, or denied."""
+    bare: bool
+    """Two of them have nothing but a comma or `and` between them."""
+
+
+def _linked(text: _Text, boxes: list[_Box]) -> _Run:
+    """The boxes at the end that belong together, and how."""
     run = [boxes[-1]]
+    bare = False
+    if _BOTH_AFTER.match(text.lower, boxes[-1].stop, text.stop):
+        return _Run(run, len(boxes) > 1, False)
     for box in reversed(boxes[:-1]):
         after = run[0]
         begin = box.stop + 1 if box.braced else box.stop
-        if after.marker - begin > _LINK_LENGTH:
-            break
-        between = text.lower[begin : after.marker]
-        if _SENTENCE_END.search(between):
-            break
         same = text.shown[box.start : box.stop] == text.shown[after.start : after.stop]
-        if _HEDGE.search(between) and not same:
-            return run, True
-        if not (_JOINT.search(between) and _LINK.fullmatch(between.rstrip("\\"))):
+        name = _NAME_BEFORE.search(text.lower, max(text.start, after.marker - 30), after.marker)
+        roots = name is not None and _name_of(text, box) == name[1]  # `x = 1 or x = 2`
+        between = text.lower[begin : min(after.marker, begin + _LINK_LENGTH + 1)]
+        whole = len(between) <= _LINK_LENGTH
+        if not same and not (roots and whole and _LINK.fullmatch(between.rstrip("\\"))):
+            tail = max(begin, after.marker - 40)
+            if _HEDGE_AFTER_BOX.match(between) or _HEDGE_BEFORE_BOX.search(text.lower, tail, after.marker):
+                return _Run(run, True, False)
+        if not whole or _SENTENCE_END.search(between):
             break
+        if not roots and not same and _HEDGE.search(between):
+            return _Run(run, True, False)
+        joint = roots or _JOINT.search(between)
+        if not (joint and _LINK.fullmatch(between.rstrip("\\"))):
+            break
+        bare = bare or (not same and (roots or _PLAIN_LINK.fullmatch(between.rstrip("\\")) is not None))
         run = run if same else [box, *run]
-    return run, False
+    first = run[0].marker
+    before = text.lower[max(text.start, first - 60) : first]
+    pattern = _HEDGE_BEFORE_RUN if len(run) > 1 else _DENIED_BEFORE_BOX
+    return _Run(run, pattern.search(before) is not None, bare)
+
+
+def _name_of(text: _Text, box: _Box) -> str:
+    name = _NAME_BEFORE.search(text.lower, max(text.start, box.marker - 30), box.marker)
+    return "" if name is None else name[1]
 
 
 # --------------------------------------------------------------------------------------------- statements
@@ -880,7 +1060,7 @@ _BLANK = " \t\n\r\f\v\u3000\u00a0"
 
 def _trimmed(text: str, start: int, stop: int) -> Span:
     """The span without blanks at its ends; empty spans end where they start."""
-    while start < stop and text[stop - 1].isspace():
+    while start < stop and text[stop - 1].isspace() and not (text[stop - 2] == "\\" and start < stop - 1):
         stop -= 1
     while start < stop and text[start].isspace():
         start += 1

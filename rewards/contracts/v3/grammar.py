@@ -31,10 +31,11 @@ Not covered (refused, or words)
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from veriward.rewards.contracts.v3.limits import LIMITS, Limits
-from veriward.rewards.contracts.v3.reader import GLUED_PRODUCT, UNITS, Reader, Refusal, prefixed, words_of
+from veriward.rewards.contracts.v3.reader import Reader, Refusal, prefixed
 from veriward.rewards.contracts.v3.tokens import (
     PLAIN_FUNCTIONS,
     PLAIN_NAMES,
@@ -42,7 +43,9 @@ from veriward.rewards.contracts.v3.tokens import (
     Token,
     lexed,
     normal_characters,
+    offset_in,
     same_tokens,
+    visible_characters,
 )
 from veriward.rewards.contracts.v3.tree import (
     Alternatives,
@@ -57,6 +60,7 @@ from veriward.rewards.contracts.v3.tree import (
     Time,
     Truth,
 )
+from veriward.rewards.contracts.v3.unit_words import GLUED_PRODUCT, HEDGES, UNITS, words_of
 from veriward.rewards.verdict import Reason
 
 __all__ = ["Refused", "parse", "same_tokens"]
@@ -81,10 +85,15 @@ def parse(text: str, *, limits: Limits = LIMITS, decimal_comma: bool = False, wo
         return Number(Fraction(int(text)), text)
     if len(text) > limits.max_answer_characters:
         return Refused(Reason.TEXT_TOO_LONG, limits.max_answer_characters, f"{len(text)} characters")
-    characters = normal_characters(text)
+    visible = visible_characters(text)
+    characters = normal_characters(visible)
     if isinstance(characters, Refused):
-        return characters
-    return _answer(characters, 0, len(characters), limits, decimal_comma, words, 0)
+        node: Node | Refused = characters
+    else:
+        node = _answer(characters, 0, len(characters), limits, decimal_comma, words, 0)
+    if len(visible) != len(text) and isinstance(node, Refused):
+        return replace(node, position=offset_in(text, node.position))
+    return node
 
 
 # ------------------------------------------------------------------------------------------ the whole answer
@@ -92,9 +101,13 @@ def parse(text: str, *, limits: Limits = LIMITS, decimal_comma: bool = False, wo
 _BLANKS = r"(?:\s|~|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\displaystyle(?![A-Za-z]))"
 _LEADING = re.compile(rf"{_BLANKS}*")
 _OPENERS = re.compile(
-    rf"\$\$?|\\\(|\\\[|\*\*(?=\S)|\\(?:boxed|fbox|text|mbox|textbf|textit|textrm|emph|mathrm|mathbf){_BLANKS}*\{{"
+    rf"\$\$?|\\\(|\\\[|\*\*(?=\S)"
+    rf"|\\(?:boxed|fbox|framebox|text|mbox|textbf|textit|textrm|emph|mathrm|mathbf|underline){_BLANKS}*\{{"
+    rf"|\\(?:textcolor|color(?:box)?){_BLANKS}*(?:\[[A-Za-z]*\])?\{{[^{{}}]*\}}{_BLANKS}*(?:\{{|(?=[^\s{{]))"
+    rf"|\{{{_BLANKS}*\\color{_BLANKS}*\{{[^{{}}]*\}}"
     r"|(?:=|\\approx(?![A-Za-z])|≈|(?:approximately|about)\s|约[为是]?)\s*"
 )
+_EXPRESSION = re.compile(r"[-+*/=^(,]|\\[a-z]*(?:frac|sqrt)|\A[0-9.]+\Z")
 _LABEL = re.compile(
     r"(\\text(?:bf|rm)?\s*\{)?\s*(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s*[:：]|\s+is\s*:?(?![A-Za-z]))|(?:故|所以)?(?:最终)?答案\s*(?:[:：]|是[:：]?|为[:：]?))\s*",
     re.IGNORECASE,
@@ -106,6 +119,12 @@ _CHOICE = re.compile(
     rf"(?P<mark>{_BLANKS}*\)|\.(?![0-9])|:(?=\s+\S)|(?={_BLANKS}*\}}?\s*\Z)))",
     re.IGNORECASE,
 )
+_OTHER_OPTION = re.compile(
+    r"\(\s*[A-HJ]\s*\)|(?:\A|[^-+*/=^_{<>\\A-Za-z\s(]|[A-Za-z0-9)}]\s|\b(?:or|and)\b)\s*\(?[A-HJ]\s*(?=[).:,;]|\Z|\s(?:or|and)\b)"
+)
+"""Another option's letter behind the first one, as a label and no factor or summand."""
+_OPTION_IN_WORDS = re.compile(r"(?<![A-Za-z\\])(?!A\s+(?!is|was|or|and|not|if|but)[a-z])[A-HJ](?![A-Za-z'])")
+_FIRST_WORD = re.compile(r"[\s\\{(]*(?:text\s*\{\s*)?(?:(?P<word>[A-Za-z]+)\s*(?P<sign>[,;.!])?\s*|(?P<han>[不或错非]))")
 _PART_LABEL = re.compile(
     rf"(?:([,;]|\band\b){_BLANKS}*|\A|)\({_BLANKS}*([1-8a-h]){_BLANKS}*\)(?=\s*(?!and\b|or\b)[^\s,;)(+*/^=.])"
 )
@@ -158,13 +177,19 @@ def _unwrapped(text: str, start: int, end: int) -> tuple[int, int] | None:
     kind, inner = opener.group(), opener.end()
     if kind[0] in "=≈约a" or kind.startswith("\\approx"):
         return (inner, end) if inner < end else None
+    if kind[-1] == "}":
+        if kind[0] != "{":
+            return inner, end
+        return (inner, end - 1) if text[end - 1] == "}" and _closing(text, start + 1, end) == end - 1 else None
     if kind[-1] == "{":
         if text[end - 1] != "}" or _closing(text, inner, end) != end - 1:
             return None
         content = text[inner : end - 1].strip()
         if len(content) == 1 and "math" in kind:
             return None  # a constant, a unit or a vector by its name
-        if kind.startswith("\\math") and (content in PLAIN_FUNCTIONS or kind.startswith("\\mathbf")):
+        if kind.startswith("\\math") and content in PLAIN_FUNCTIONS:
+            return None
+        if kind.startswith(("\\mathbf", "\\underline")) and not _EXPRESSION.search(content):
             return None
         return inner, end - 1
     closer = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]", "**": "**"}[kind]
@@ -386,9 +411,24 @@ def _choice(
     value = _answer(text, rest, stop, limits, decimal_comma, True, level + 1)
     if isinstance(value, Choice) or (isinstance(value, Symbol) and value.name in "ABCDEFGHIJ"):
         return Refused(Reason.UNSUPPORTED_NOTATION, rest, "options joined")
+    if _takes_back(text[rest:stop], isinstance(value, Refused | Text)):
+        return Refused(Reason.UNSUPPORTED_NOTATION, rest, "an option and what takes it back")
     if isinstance(value, Refused):
         return value if value.reason in _NEVER_WORDS else Choice(letter, None)
     return Choice(letter, value)
+
+
+def _takes_back(written: str, in_words: bool) -> bool:
+    """What stands behind an option's letter names another option, or starts by denying it: `(A) or rather B`."""
+    if _OTHER_OPTION.search(written) or (in_words and _OPTION_IN_WORDS.search(written)):
+        return True
+    first = _FIRST_WORD.match(written)
+    if first is None:
+        return False
+    if first["han"]:
+        return True
+    word = first["word"]
+    return word.lower() in HEDGES and (word.islower() or (bool(first["sign"]) and first.end() < len(written)))
 
 
 def _time(text: str, start: int, end: int) -> Time | None:

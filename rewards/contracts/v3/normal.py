@@ -47,6 +47,8 @@ class Form:
     note: str = ""
     work: int = 0
     """Word operations that were counted."""
+    regions: bool = True
+    """A modulus, or a root that may hide one, is left: what agrees in one region may differ in the next."""
 
 
 class _OverBudgetError(ArithmeticError):
@@ -69,8 +71,9 @@ def decide(program: p.Program, limits: Limits) -> Form:
     try:
         for _ in range(_MAX_ROUNDS):
             known.changed = False
+            forms = _Forms(program, limits, known)
             try:
-                finding = _Forms(program, limits, known).run()
+                finding = forms.run()
             except _AgainError:
                 continue
             except _NoValueError:
@@ -86,7 +89,7 @@ def decide(program: p.Program, limits: Limits) -> Form:
     finally:
         flint.ctx.prec = previous
     note = "different, but the atoms may depend on one another"
-    return Form(finding=Finding.UNDECIDED, note=note, work=known.work)
+    return Form(finding=Finding.UNDECIDED, note=note, work=known.work, regions=forms.regions)
 
 
 _SIGN_PRECISION = 128
@@ -112,6 +115,8 @@ _DENSE_DEGREE = 256
 """Total degree above which only common monomials are cancelled."""
 _MAX_MULTIPLE = 64
 """Multiple of an inverse angle whose sine is taken apart: `sin(64 arctan x)`."""
+_SIMPLE_DEGREE = 2
+"""Degree of a factor under an even root whose regions the points are trusted to meet."""
 _MAX_SHIFT = 16
 """Steps by which one factorial is brought to another."""
 _SMALL_BITS = 16
@@ -197,6 +202,7 @@ class _Forms:
         self.constants: balls.Values | None = None
         self.place = 0
         self.real = not program.complex
+        self.regions = False
 
     # ---------------------------------------------------------------------------------------------- the run
 
@@ -808,6 +814,7 @@ class _Forms:
         if degree % 2:
             return self.odd_root(content, parts, rest, degree)
         self.learn_sign(content, parts, rest)
+        self.regions = self.regions or rest is not None or not all(map(self.is_simple, parts))
         result = self.rational_root(abs(content), degree)
         inner = self.rational(fmpq(1 if content > 0 else -1))
         together: list[tuple[Polynomial, int]] = []
@@ -832,6 +839,11 @@ class _Forms:
         if inner.top.is_one() and inner.bottom.is_one():
             return result
         return self.product(result, self.radical(inner, self.spell(inner), degree, "root"))
+
+    def is_simple(self, part: tuple[Polynomial, int]) -> bool:
+        """Whether a factor's sign changes only where the points surely look."""
+        factor = part[0]
+        return self.sign(factor) != 0 or int(factor.total_degree()) <= _SIMPLE_DEGREE
 
     def scaled_factor(self, factor: Polynomial, sign: int) -> Polynomial:
         return factor if sign > 0 else -factor
@@ -914,6 +926,7 @@ class _Forms:
             return self.fraction(self.scaled_factor(factor, sign))
         value = self.fraction(factor)
         place, new = self.index("modulus", self.spell(value), real=True, positive=True)
+        self.regions = True
         if new:
             self.atoms[place].data = factor
             self.relate(place, 2, self.product(value, value))

@@ -16,6 +16,7 @@ from veriward.rewards.contracts.v3.numerals import (
     han_number,
 )
 from veriward.rewards.contracts.v3.tokens import (
+    BLANK,
     NEGATIVE,
     NO_GAP,
     PLAIN_FUNCTIONS,
@@ -59,6 +60,20 @@ from veriward.rewards.contracts.v3.tree import (
     System,
     walk,
 )
+from veriward.rewards.contracts.v3.unit_words import (
+    GLUED_PRODUCT,
+    LONG_UNITS,
+    MAGNITUDES,
+    NO_UNIT,
+    SENTENCE,
+    SHORT_THINGS,
+    SHORT_UNITS,
+    STOP_WORDS,
+    UNITS,
+    is_no_name,
+    is_unit,
+    words_of,
+)
 from veriward.rewards.verdict import Reason
 
 _SCALAR = (*SCALARS, PlusMinus, Degrees)
@@ -66,39 +81,11 @@ _STRUCTURES = (Bracketed, SetOf, NamedSet, SetBuilder, SetOperation)
 _CONSTANTS = {"pi": Constant("pi"), "e": Constant("e"), "i": Constant("i"), "infinity": Constant("infinity")}
 
 
-def words_of(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-UNITS = words_of(
-    "km cm mm nm dm kg mg ml mL dL ft yd mi mph kph km/h hr hrs min mins sec secs ms ns ps sq cu lb lbs oz gal pt qt "
-    "Hz kHz MHz GHz kW MW GW kWh Wh kVA kVAR kJ MJ eV keV MeV GeV Pa kPa MPa atm mol kmol rad deg rpm ha psi cal kcal "
-    "kN kV mV mA GB MB KB TB kB dB USD EUR RMB CNY in"
-)
-"""Units of two or three letters that are read behind a number without `\\text`."""
-GLUED_PRODUCT = words_of("ms ns ps nm pt mi in ft ha min")
-"""Units that are as likely two letters when they touch a short number: `2ms`."""
-
-_STOP_WORDS = words_of(
-    "th to is it be of if on no so we he the for not are all any was has its per with from than that then this there "
-    "when where which each either both but can may let only"
-)
-_SENTENCE = words_of(
-    "is are was were be the if for when where which that there this then since because so not no than with given such "
-    "only all any some each every to from means has have does do can must will"
-)
-"""Words that make a sentence of what they stand in."""
-_NO_UNIT = _SENTENCE | words_of(
-    "squared cubed factorial plus minus times dozen dozens half halves third thirds fourth fourths fifths sixths "
-    "sevenths eighths ninths tenths hundredths thousandths millionths pairs score gross mod modulo base binary octal "
-    "hexadecimal divided multiplied over root power equals hundreds thousands millions billions trillions lakh lakhs "
-    "crore crores tens negative positive more less most least quarters"
-)
-"""Words behind a number that make it a sentence or another number: `5 dozen`, `4 squared`."""
-_MAGNITUDES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _ORDINALS = frozenset(("st", "nd", "rd", "th"))
 _CALLABLE = frozenset("fgh")
+_MEASURES = words_of("P E Pr Var Cov")
+"""Names with a bracket that holds an event or a random variable: `P(X=2)`, `E[X]`."""
 
 _ENDERS = frozenset(
     ("+", "-", "±", ")", "]", "}", "\\}", ",", ";", "END_OF_TEXT", "REL", "AND", "OR", ":", "SETOP", "&", "ROW")
@@ -231,11 +218,14 @@ class Reader:
         """The whole token list."""
         kinds = self.kinds
         last = self.count - 1
-        if kinds[0] == "{" and self._closes(0) == last and "CHOOSE" not in kinds:
+        if kinds[0] == "{" and not self.gaps[0] and self._closes(0) == last and not {"CHOOSE", "OVER"} & set(kinds):
             kinds[0], kinds[last] = "\\{", "\\}"
         if kinds[0] == "WORD" and self.texts[0] in ("either", "both"):
             self.i = 1
         node = self.listing()
+        if kinds[self.i] == "OVER":
+            self.i += 1
+            node = Quotient(self.scalar(node), self.scalar(self.sum()))
         if kinds[self.i] != "END_OF_TEXT":
             raise self.unexpected()
         return node
@@ -361,10 +351,21 @@ class Reader:
                 left = self.ratio(left)
                 kind = kinds[self.i]
             if kind == "MOD" and isinstance(left, _SCALAR):
+                if self.texts[self.i] == "pmod":
+                    raise self.refuse(Reason.UNSUPPORTED_NOTATION, "a remainder class without its left side")
                 return self._modulo(left)
             if kind != "REL":
                 return left
-        operands, operators = [left], []
+        return self.chained(left)
+
+    def chained(self, left: Node) -> Node:
+        """The relation that goes on from a value, or from a relation, with the sign at the current place."""
+        kinds = self.kinds
+        operands, operators = [left], list[str]()
+        if isinstance(left, Relation):
+            operands, operators = list(left.operands), list(left.operators)
+        elif isinstance(left, Listing):
+            raise self.unexpected()
         while kinds[self.i] == "REL":
             operators.append(self.texts[self.i])
             self.i += 1
@@ -376,6 +377,8 @@ class Reader:
             elif kinds[self.i] == ":" and not self.set_bar:
                 right = self.ratio(right)
             elif kinds[self.i] == "MOD" and isinstance(right, _SCALAR):
+                if self.texts[self.i] == "pmod" and "equiv" not in operators:
+                    raise self.refuse(Reason.AMBIGUOUS_NOTATION, "an equation or a congruence")
                 right = self._modulo(right)
             if operators[-1] in ("in", "notin", "subset"):
                 right = self._as_set(right)
@@ -400,7 +403,9 @@ class Reader:
     def _call_head(self) -> Node | None:
         """`f(x)` in front of an equals sign; None where the next tokens are anything else."""
         kinds, texts, i = self.kinds, self.texts, self.i
-        if kinds[i] not in ("WORD", "NAME") or (kinds[i] == "WORD" and len(texts[i]) != 1):
+        if kinds[i] not in ("WORD", "NAME", "TEXT") or (
+            kinds[i] != "NAME" and len(texts[i]) != 1 and texts[i] not in _MEASURES
+        ):
             return None
         at = i + 1
         name = texts[i]
@@ -408,7 +413,17 @@ class Reader:
             name, at = name + "^{-1}", at + 5
         while kinds[at] == "'":
             name, at = name + "'", at + 1
-        if kinds[at] != "(" or len(kinds) <= at + 4:
+        if name in _MEASURES and kinds[at] in ("(", "["):
+            close = self._end_of_bracket(at)
+            inside = kinds[at + 1 : close]
+            if (kinds[close + 1], texts[close + 1]) == ("REL", "=") and (
+                kinds[at] == "[" or {"REL", "SETOP", "|", "MID", ","} & set(inside)
+            ):
+                if not inside or "END_OF_TEXT" in inside or len(inside) > 40:
+                    raise self.unexpected()
+                self.i = close + 1
+                return Symbol("".join(texts[i : close + 1]))
+        if kinds[at] != "(" or len(kinds) <= at + 4 or kinds[i] == "TEXT":
             return None
         if kinds[at + 1] not in ("WORD", "NUM", "NAME") or kinds[at + 2] != ")" or kinds[at + 3] != "REL":
             return None
@@ -418,6 +433,18 @@ class Reader:
         argument = self.number() if kinds[at + 1] == "NUM" else self.name()
         self.expect(")")
         return Call(name, (argument,))
+
+    def _end_of_bracket(self, at: int) -> int:
+        """Where the bracket closes that opens at a place; the end of the text if nowhere."""
+        depth = 0
+        for place in range(at, self.count):
+            if self.kinds[place] in ("(", "["):
+                depth += 1
+            elif self.kinds[place] in (")", "]"):
+                depth -= 1
+                if not depth:
+                    return place
+        return self.count
 
     def set_operation(self, left: Node) -> Node:
         """Unions, intersections and differences, from left to right."""
@@ -511,9 +538,9 @@ class Reader:
         if unit is None:
             return node
         scale = 1
-        while unit.partition(" ")[0] in _MAGNITUDES:
+        while unit.partition(" ")[0] in MAGNITUDES:
             first, _, unit = unit.partition(" ")
-            scale *= _MAGNITUDES[first]
+            scale *= MAGNITUDES[first]
         if scale > 1:
             node = Number(node.value * scale) if isinstance(node, Number) else Product((node, Number(Fraction(scale))))
             if not unit:
@@ -539,7 +566,7 @@ class Reader:
             if kind == "{" and kinds[self.i + 1] == "WORD" and kinds[self.i + 2] == "}":
                 braced, kind, word = True, "WORD", texts[self.i + 1]
             if kind == "WORD":
-                if word.lower() in _NO_UNIT:
+                if word.lower() in NO_UNIT:
                     self.i = start
                     return None
                 divided = text[-1:] in ("/", "*") and (len(word) == 1 or word in UNITS)
@@ -550,7 +577,7 @@ class Reader:
                     self.i = start
                     return None
             elif kind == "TEXT":
-                if {part.lower() for part in word.replace("(", " ").split()} & _NO_UNIT:
+                if {part.lower() for part in word.replace("(", " ").split()} & NO_UNIT:
                     self.i = start
                     return None
                 if len(word) == 1 and not word.isalpha():
@@ -560,7 +587,7 @@ class Reader:
             if (
                 not plain
                 and not text
-                and not (word in UNITS or word in _SHORT_UNITS or word.split()[0] in _LONG_UNITS or kind == "HAN")
+                and not (word in UNITS or word in SHORT_UNITS or word.split()[0] in LONG_UNITS or kind == "HAN")
             ):
                 self.i = start
                 return None
@@ -571,7 +598,10 @@ class Reader:
             if len(text) > 80:
                 self.i = start
                 return None
-        return text or None
+        if not text or not is_unit(text):
+            self.i = start
+            return None
+        return text
 
     def _unit_tail(self) -> str:
         """Exponent and the sign to the next unit, `^2/`."""
@@ -620,13 +650,13 @@ class Reader:
                 before = self.texts[at - 1]
                 return self.kinds[at - 1] == "NUM" and (len(before) >= 3 or "." in before) and word != "in"
             return True
-        if word.lower() in _LONG_UNITS:
+        if word.lower() in LONG_UNITS:
             return True
-        if len(word) < 4 and not (len(word) == 3 and self.gaps[at] and word in _SHORT_THINGS):
+        if len(word) < 4 and not (len(word) == 3 and self.gaps[at] and word in SHORT_THINGS):
             return (
                 len(word) == 1
                 and self.gaps[at] > 0
-                and word in _SHORT_UNITS
+                and word in SHORT_UNITS
                 and self.kinds[at + 1] == "/"
                 and self.kinds[at + 2] in ("WORD", "(")
                 and (self.kinds[at + 2] == "(" or self.texts[at + 2] in UNITS or self.texts[at + 2] in ("s", "h", "m"))
@@ -708,10 +738,20 @@ class Reader:
                     break
                 numerators.append(self.scalar(self.factor()))
             elif kind in _OPERANDS:
-                if (kind == "NUM" and kinds[self.i - 1] != "!") or kind == "VULGAR":
+                if (kind == "NUM" and kinds[self.i - 1] != "!" and not _ends_in_names(numerators, divided)) or (
+                    kind == "VULGAR"
+                ):
                     raise self.refuse(Reason.ADJACENT_NUMBERS, f"{self.texts[self.i]} directly behind a value")
                 if kind == "(" and (self._bracketed_unit() or self._is_condition()):
                     break
+                if (
+                    kind in ("(", "[")
+                    and self.gaps[self.i]
+                    and kinds[self.i - 1] != ")"
+                    and self._bracketed_number()
+                    and not any(isinstance(part, Symbol) for factor in numerators for part in walk(factor))
+                ):
+                    raise self.refuse(Reason.AMBIGUOUS_NOTATION, "a product, or a remark behind a value")
                 if kind == "DOTS" and kinds[self.i - 1] == "NUM":
                     raise self.refuse(Reason.UNSUPPORTED_NOTATION, "digits that go on")
                 if kind == "WORD" and self._ends_term(self.i):
@@ -751,6 +791,24 @@ class Reader:
             return len(self.texts[at]) > 1 and self.texts[at] not in GLUED_PRODUCT and self._is_unit_word(at)
         return self.kinds[at] in ("TEXT", "HAN")
 
+    def _bracketed_number(self) -> bool:
+        """The bracket that opens here holds one number, with a sign or as a fraction perhaps."""
+        kinds = self.kinds
+        at = self.i + 1
+        while kinds[at] in ("-", "+", "±"):
+            at += 1
+        if kinds[at] != "NUM":
+            return kinds[at] == "FRAC" and not set(kinds[at : self._closing_bracket()]) - {"FRAC", "{", "}", "NUM"}
+        at += 2 if kinds[at + 1] in ("/", ":") and kinds[at + 2] == "NUM" else 0
+        return kinds[at + 1] in (")", "]")
+
+    def _closing_bracket(self) -> int:
+        """The next place where a bracket closes."""
+        at = self.i
+        while self.kinds[at] not in (")", "]", "END_OF_TEXT"):
+            at += 1
+        return at
+
     def _per_unit(self) -> bool:
         """The slash at the current place opens a unit: `40/hour`."""
         at = self.i + 1
@@ -766,12 +824,12 @@ class Reader:
         if len(word) == 1:
             if self.integrals and word == "d":
                 return True
-            return word in _SHORT_UNITS and self._is_unit_word(at)
+            return word in SHORT_UNITS and self._is_unit_word(at)
         if word in PLAIN_FUNCTIONS or word in PLAIN_NAMES:
             return False
         if self.integrals and len(word) == 2 and word[0] == "d":
             return True
-        if word in _STOP_WORDS or self._is_unit_word(at):
+        if word in STOP_WORDS or self._is_unit_word(at):
             return True
         return len(word) > 3 and prefixed(word) is None
 
@@ -968,7 +1026,12 @@ class Reader:
         if kind == "NUM":
             node = self.plain_number()
         elif kind in ("NAME", "WORD"):
-            node = self.name()
+            word = self.texts[self.i]
+            if self.kinds[self.i + 1] == "NUM" and (kind == "NAME" or len(word) == 1):
+                self.i += 1  # `2^n3^n`: the numeral behind an exponent of one letter is the next factor
+                node = _CONSTANTS.get(word) or Symbol(word)
+            else:
+                node = self.name()
         elif (form := _FORMS.get(kind)) is not None:
             node = self.scalar(form(self))
         else:
@@ -1010,6 +1073,10 @@ class Reader:
             return self.plain_number()
         if "e" in text or "E" in text:
             return self.scientific()
+        if following == "NUM" and gaps[self.i + 1] == BLANK and (last := self._blank_groups()):
+            text += "".join(texts[self.i + 1 : last + 1])
+            self.i = last
+            following = kinds[self.i + 1]
         if following in (",", "{,}") or (following == "NUM" and gaps[self.i + 1] == THIN):
             joined = self.grouped()
             if joined is not None:
@@ -1146,6 +1213,17 @@ class Reader:
             return None
         self.i = at
         return digits
+
+    def _blank_groups(self) -> int:
+        """The last of at least two groups of three digits with blanks between, outside brackets; 0 if there are none."""
+        kinds, texts, at = self.kinds, self.texts, self.i
+        if self.separating or self.comma or not re.fullmatch(r"[1-9][0-9]{0,2}", texts[at]):
+            return 0
+        while kinds[at + 1] == "NUM" and self.gaps[at + 1] == BLANK and len(texts[at + 1].partition(".")[0]) == 3:
+            at += 1
+            if not texts[at].isdigit():
+                break
+        return at if at > self.i + 1 and kinds[at + 1] != "NUM" else 0
 
     def scientific(self) -> Node:
         """`1.5e-3`, exact; an exponent beyond the limit stays a power of ten that nobody has to build."""
@@ -1365,9 +1443,11 @@ class Reader:
             parts = [prefix, word[len(prefix) :]]
         elif len(word) > 3 and word[1:] in PLAIN_FUNCTIONS and following == "(":
             parts = [word[0], word[1:]]
-        elif len(word) > 3 and at == 0 and following == "REL" and self.texts[at + 1] == "=":
+        elif (
+            len(word) > 3 and at == 0 and following == "REL" and self.texts[at + 1] == "=" and not is_no_name(word)
+        ):
             return word
-        elif len(word) > 3 or word in _STOP_WORDS or following == "'" or (len(word) > 2 and word in UNITS):
+        elif len(word) > 3 or word in STOP_WORDS or following == "'" or (len(word) > 2 and word in UNITS):
             raise self.refuse(Reason.UNSUPPORTED_NAME, f"the word {word}")
         else:
             parts = list(word)
@@ -1476,6 +1556,9 @@ class Reader:
         if self.kinds[self.i] == "CHOOSE":
             self.i += 1
             node = Apply("binomial", (self.scalar(node), self.scalar(self.sum())))
+        elif self.kinds[self.i] == "OVER":
+            self.i += 1
+            node = Quotient(self.scalar(node), self.scalar(self.sum()))
         self.expect("}")
         self.separating, self.bars, self.set_bar = separating, bars, set_bar
         self.depth -= 1
@@ -1835,12 +1918,16 @@ class Reader:
     def named(self) -> Node:
         """A letter with a mark over it, or in another alphabet: `\\vec{v}`, `\\overrightarrow{AB}`."""
         mark = self.texts[self.i]
+        look = mark in ("bold", "under", "mathit")
+        mark = "vec" if mark == "bold" else mark
         self.i += 1
         if self.kinds[self.i] == "{":
             close = self._closes(self.i)
             inner = "".join(self.texts[self.i + 1 : close]) if close > 0 else ""
             kinds = set(self.kinds[self.i + 1 : close]) if close > 0 else set()
             if not inner or len(inner) > 12 or not kinds <= {"WORD", "NAME", "_", "NUM", "'", "{", "}"}:
+                if look:
+                    return self.group()
                 raise self.refuse(Reason.UNSUPPORTED_NOTATION, f"{mark} over an expression")
             self.i = close + 1
         elif self.kinds[self.i] in ("WORD", "NAME") and (len(self.texts[self.i]) == 1 or self.kinds[self.i] == "NAME"):
@@ -1848,10 +1935,12 @@ class Reader:
             self.i += 1
         else:
             raise self.refuse(Reason.UNSUPPORTED_NOTATION, mark)
-        if inner.isdigit():
-            if mark != "vec":
+        if mark == "mathit" and not inner[0].isdigit():
+            return _CONSTANTS.get(inner) or Symbol(inner)
+        if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", inner):
+            if not look:
                 raise self.refuse(Reason.UNSUPPORTED_NOTATION, f"{mark} over digits")
-            return self.numeral(inner)  # bold digits
+            return self.numeral(inner)
         name = f"{mark} {inner}"
         return Symbol(self.indexed(name) if self.kinds[self.i] in ("_", "SUB", "'") else name)
 
@@ -1899,7 +1988,8 @@ class Reader:
         before = self.kinds[at - 1] if at else ""
         if (
             not re.fullmatch(r"[A-Za-z]+(?: [A-Za-z]+){0,2}", content)
-            or {part.lower() for part in content.split()} & _SENTENCE
+            or {part.lower() for part in content.split()} & SENTENCE
+            or is_no_name(content)
         ):
             raise self.unexpected()
         if self.kinds[at + 1] not in beside and before not in beside:
@@ -1991,7 +2081,7 @@ class Reader:
         rows: list[list[Node]] = []
         kinds = self.kinds
         cells = 0
-        lines = system or name in ("cases", "aligned", "align", "gathered", "dcases", "rcases", "equation", "split")
+        lines = system or name in _LINES
         if lines and name != "cases":
             self._without_ampersands()
         while kinds[self.i] != "END":
@@ -2000,6 +2090,11 @@ class Reader:
                 if kinds[self.i] == "&" and lines:
                     self.i += 1
                     continue
+                if kinds[self.i] == "REL" and rows and name in _CHAINED:
+                    rows[-1][-1] = self.chained(rows[-1][-1])
+                    if kinds[self.i] in (",", ";") and kinds[self.i + 1] in ("ROW", "END"):
+                        self.i += 1
+                    break
                 row.append(self.listing() if lines else self.relation())
                 cells += 1
                 if cells > self.limits.max_parts:
@@ -2008,7 +2103,8 @@ class Reader:
                     self.i += 1
                     continue
                 break
-            rows.append(row)
+            if row:
+                rows.append(row)
             if kinds[self.i] in ("ROW", "\\"):  # a lone backslash: escaped once too few
                 self.i += 1
             elif kinds[self.i] != "END":
@@ -2045,19 +2141,12 @@ _NO_TEXTS = [""] * 8
 _ELLIPSIS = Symbol("...")
 _MINUS_ONE = Number(Fraction(-1))
 _ENVIRONMENTS = words_of(
-    "pmatrix bmatrix matrix array smallmatrix Bmatrix vmatrix Vmatrix cases dcases rcases aligned align gathered split"
+    "pmatrix bmatrix matrix array smallmatrix Bmatrix vmatrix Vmatrix cases dcases rcases aligned align gathered gather "
+    "split eqnarray equation"
 )
-_LONG_UNITS = words_of(
-    "meters meter metres metre centimeters centimeter inches inch feet foot yards yard miles mile kilometers kilometer "
-    "square cubic units unit degrees degree hours hour minutes minute seconds second days day years year weeks dollars "
-    "cents grams gram kilograms pounds liters litres milliliters percent radians sq"
-)
-_SHORT_UNITS = words_of("m s h g L t K N J V W A")
-"""Read as units only inside `\\text` or `\\mathrm`, or in a quotient of units: `12d` and `3t` are products."""
-_SHORT_THINGS = words_of(
-    "day men man pen cup egg car cat dog box bag bus pie hat toy ant bee cow pig hen key map bed cap row fox kid die"
-)
-
+_CHAINED = words_of("aligned align gathered gather split eqnarray")
+"""Environments in which a line that starts with a relation sign goes on with the line above."""
+_LINES = _CHAINED | words_of("cases dcases rcases equation")
 _FORMS = {
     "(": Reader.bracket,
     "[": Reader.bracket,
@@ -2092,6 +2181,18 @@ def prefixed(word: str) -> str | None:
     """The function a run of letters starts with where one letter follows it: `sin` of `sinx`."""
     head = word[:-1]
     return head if head in ("sin", "cos", "tan", "cot", "sec", "csc", "ln", "log") and len(word) > len(head) else None
+
+
+def _ends_in_names(factors: list[Node], divided: bool) -> bool:
+    """The last factor has an exponent with a name in it, behind which a numeral starts the next factor: `2^n3^n`."""
+    last = factors[-1]
+    if isinstance(last, Negation):
+        last = last.operand
+    return (
+        not divided
+        and isinstance(last, Power)
+        and any(isinstance(part, Symbol) for part in walk(last.exponent))
+    )
 
 
 def _is_no_argument(factor: Node) -> bool:

@@ -166,7 +166,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "infty": ("NAME", "infinity"),
     **{word: ("FUNC", name) for word, name in FUNCTION_WORDS.items() if word not in ("abs", "binomial", "factorial")},
     "sqrt": ("SQRT", "sqrt"),
-    **dict.fromkeys(("frac", "rac", "dfrac", "tfrac", "cfrac"), ("FRAC", "frac")),
+    **dict.fromkeys(("frac", "rac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"), ("FRAC", "frac")),
     **dict.fromkeys(("binom", "dbinom", "tbinom"), ("BINOM", "binom")),
     **dict.fromkeys(("cdot", "times", "ast", "bullet", "cdotp"), ("*", "*")),
     "div": ("/", "/"),
@@ -212,7 +212,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "int": ("BIG", "int"),
     "lim": ("BIG", "lim"),
     **dict.fromkeys(("to", "rightarrow", "longrightarrow"), ("TO", "to")),
-    **dict.fromkeys(("vec", "overrightarrow", "mathbf", "boldsymbol", "bm", "pmb"), ("VEC", "vec")),
+    **dict.fromkeys(("vec", "overrightarrow"), ("VEC", "vec")),
+    **dict.fromkeys(("mathbf", "boldsymbol", "bm", "pmb"), ("VEC", "bold")),
     **dict.fromkeys(("overline", "bar", "widebar"), ("VEC", "bar")),
     **dict.fromkeys(("hat", "widehat"), ("VEC", "hat")),
     **dict.fromkeys(("tilde", "widetilde"), ("VEC", "tilde")),
@@ -228,6 +229,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "bmod": ("MOD", "bmod"),
     "mod": ("MOD", "bmod"),
     "choose": ("CHOOSE", "choose"),
+    "over": ("OVER", "over"),
     "land": ("AND", "and"),
     "wedge": ("AND", "and"),
     "lor": ("OR", "or"),
@@ -242,7 +244,7 @@ _SKIPPED = frozenset(
         r"\s+",
         "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm displaystyle textstyle "
         "scriptstyle limits nolimits quad qquad thinspace enspace mathstrut strut hfill bf rm it normalsize large "
-        "Large small boxed fbox",
+        "Large small boxed fbox framebox",
     )
 )
 """Commands that change the look and no meaning."""
@@ -329,6 +331,7 @@ _TOKEN = re.compile(
     | (?P<word>[A-Za-z]+)
     | (?P<text>\\(?:{_TEXT_COMMANDS})\s*\{{(?P<content>(?:[^{{}}]|\{{[^{{}}]*\}})*)\}})
     | (?P<begin>\\(?P<edge>begin|end)\s*\{{\s*(?P<environment>[A-Za-z]+)\*?\s*\}}(?:(?<=array\}})\s*\{{[^{{}}]*\}})?)
+    | (?P<look>\\(?:(?:text)?color(?:box)?|[hv]space)\*?\s*(?:\[[A-Za-z]*\]\s*)?\{{[^{{}}]*\}})
     | (?P<command>\\[A-Za-z]+)
     | (?P<row>\\\\(?:\s*\[[0-9.]+\s*[a-z]+\])?)
     | (?P<separator>\{{,\}})
@@ -366,6 +369,8 @@ _HAN_CONNECTORS = {"和": "AND", "与": "AND", "及": "AND", "且": "AND", "以�
 _FORBIDDEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
+_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff]")
+"""Characters without a look that change nothing: zero-width blanks and joiners, variation selectors, byte-order marks."""
 _DOUBLED = re.compile(r"\\\\(?=(?:[A-Za-z]{2,}))")
 _SINGLE = re.compile(r"(?<!\\)\\[A-Za-z]")
 _PROGRAM_CHARACTERS = frozenset('"`@#')
@@ -388,11 +393,25 @@ def normal_characters(text: str) -> str | Refused:
     )
 
 
+def visible_characters(text: str) -> str:
+    """The text without the characters that nobody sees and that change nothing."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def offset_in(text: str, position: int) -> int:
+    """Where the character at a position of the visible characters stands in the text itself."""
+    for dropped in _INVISIBLE.finditer(text):
+        if dropped.start() > position:
+            break
+        position += 1
+    return position
+
+
 def tokenize(text: str, limits: Limits = LIMITS) -> tuple[Token, ...] | Refused:
     """The tokens of a text, or why it has none. Total: any string whatsoever."""
     if len(text) > limits.max_answer_characters:
         return Refused(Reason.TEXT_TOO_LONG, limits.max_answer_characters, f"{len(text)} characters")
-    characters = normal_characters(text)
+    characters = normal_characters(visible_characters(text))
     if isinstance(characters, Refused):
         return characters
     tokens = lexed(characters, 0, len(characters), limits)
@@ -412,6 +431,9 @@ def lexed(text: str, start: int, end: int, limits: Limits) -> list[Token] | Refu
         here, there = match.span()
         if group == "gap":
             gap = max(gap, _width(match.group()))
+            continue
+        if group == "look":
+            gap = gap or BLANK
             continue
         spelled = match.group()
         if group == "num":
@@ -452,7 +474,10 @@ def lexed(text: str, start: int, end: int, limits: Limits) -> list[Token] | Refu
             elif name in _SKIPPED:
                 if text[there : there + 1] == "." and name in _SIZES:
                     append(Token("SIZE", name, here, there, gap))
-                gap = gap or BLANK
+                if name not in _SIZES:
+                    gap = gap or BLANK
+                elif name == "left":
+                    gap = NO_GAP
                 continue
             elif name[:-1] in _RUN_ON:  # `\\cotx`
                 append(Token("FUNC", name[:-1], here, there - 1, gap))
@@ -543,9 +568,13 @@ def _append_text(append, match: re.Match[str], gap: int) -> None:  # type: ignor
     ):
         append(Token("WORD", content, here, there, gap))
         return
-    if content in ("e", "i", "d") and match.group().startswith("\\mathrm"):
-        append(Token("WORD", content, here, there, gap))
-        return
+    if match.group().startswith(("\\mathrm", "\\operatorname")):
+        if len(content) == 1 and content in "abcdefijknopqrsuvwxyz":
+            append(Token("WORD", content, here, there, gap))
+            return
+        if content in ("pi", "\\pi"):
+            append(Token("NAME", "pi", here, there, gap))
+            return
     if content in FUNCTION_WORDS and match.group().startswith(("\\mathrm", "\\operatorname", "\\text")):
         append(Token("FUNC", FUNCTION_WORDS[content], here, there, gap))
         return

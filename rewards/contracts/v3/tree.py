@@ -360,46 +360,69 @@ def spell(node: Node) -> str:
 
 
 def _spelled(node: Node) -> tuple[str, int]:
+    """The spelling and how tightly it binds; one frame of Python's stack for a level of a scalar."""
     match node:
         case Number(value):
             binding = _SUM if value < 0 else _PRODUCT if value.denominator != 1 else _ATOM
-            return (
-                str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
-            ), binding
+            top = _digits(value.numerator)
+            return top if value.denominator == 1 else f"{top}/{_digits(value.denominator)}", binding
         case Symbol(name) | Constant(name) | NamedSet(name):
             return name, _ATOM
         case Negation(operand):
-            return f"-{_bound(operand, _PRODUCT)}", _SUM
+            return f"-{_in_brackets(_spelled(operand), _PRODUCT)}", _SUM
         case Sum():
-            return " + ".join(sorted(_bound(term, _PRODUCT) for term in _flat(node, Sum))), _SUM
+            texts = []
+            for term in _flat(node, Sum):
+                texts.append(_in_brackets(_spelled(term), _PRODUCT))
+            texts.sort()
+            return " + ".join(texts), _SUM
         case Product():
-            return "*".join(sorted(_bound(factor, _POWER) for factor in _flat(node, Product))), _PRODUCT
+            texts = []
+            for factor in _flat(node, Product):
+                texts.append(_in_brackets(_spelled(factor), _POWER))
+            texts.sort()
+            return "*".join(texts), _PRODUCT
         case Quotient(numerator, denominator):
-            return f"{_bound(numerator, _POWER)}/{_bound(denominator, _POWER)}", _PRODUCT
+            top, bottom = _in_brackets(_spelled(numerator), _POWER), _in_brackets(_spelled(denominator), _POWER)
+            return f"{top}/{bottom}", _PRODUCT
         case Power(base, exponent):
-            return f"{_bound(base, _ATOM)}^{_bound(exponent, _ATOM)}", _POWER
+            text = _in_brackets(_spelled(base), _ATOM)
+            return f"{text}^{_in_brackets(_spelled(exponent), _ATOM)}", _POWER
         case Root(radicand, 2):
-            return f"sqrt({spell(radicand)})", _ATOM
+            return f"sqrt({_spelled(radicand)[0]})", _ATOM
         case Root(radicand, degree):
-            return f"root({degree}, {spell(radicand)})", _ATOM
+            return f"root({_digits(degree)}, {_spelled(radicand)[0]})", _ATOM
         case Apply(name, arguments) | Call(name, arguments):
-            return f"{name}({', '.join(map(spell, arguments))})", _ATOM
+            texts = []
+            for argument in arguments:
+                texts.append(_spelled(argument)[0])
+            return f"{name}({', '.join(texts)})", _ATOM
         case BigOperator(operator, variable, lower, upper, body):
-            ends = ", ".join("" if end is None else spell(end) for end in (lower, upper))
-            return f"{operator}({spell(body)}, {variable}, {ends})", _ATOM
+            texts = [_spelled(body)[0], variable]
+            for end in (lower, upper):
+                texts.append("" if end is None else _spelled(end)[0])
+            return f"{operator}({', '.join(texts)})", _ATOM
         case PlusMinus(first, second):
-            start = "" if first is None else f"{_bound(first, _PRODUCT)} "
-            return f"{start}± {_bound(second, _PRODUCT)}", _SUM
+            start = "" if first is None else f"{_in_brackets(_spelled(first), _PRODUCT)} "
+            return f"{start}± {_in_brackets(_spelled(second), _PRODUCT)}", _SUM
         case Degrees(operand):
-            return f"{_bound(operand, _ATOM)}°", _POWER
+            return f"{_in_brackets(_spelled(operand), _ATOM)}°", _POWER
         case Percent(operand):
-            return f"{_bound(operand, _ATOM)}%", _POWER
+            return f"{_in_brackets(_spelled(operand), _ATOM)}%", _POWER
         case Quantity(operand, unit):
-            return f"{_bound(operand, _ATOM)} [{unit}]", _POWER
+            return f"{_in_brackets(_spelled(operand), _ATOM)} [{unit}]", _POWER
         case Based(digits, base):
             return f"{digits}_{base}", _ATOM
         case _:
             return _spelled_structure(node), _ATOM
+
+
+_DECIMAL_BITS = 13_000
+"""Bits of an integer spelled in decimal digits. Larger ones are spelled in base 16: Python refuses above 4,300 digits."""
+
+
+def _digits(number: int) -> str:
+    return str(number) if number.bit_length() <= _DECIMAL_BITS else hex(number)
 
 
 def _spelled_structure(node: Node) -> str:
@@ -428,7 +451,7 @@ def _spelled_structure(node: Node) -> str:
         case Matrix(rows):
             return "[" + "; ".join(map(_listed, rows)) + "]"
         case Ratio(parts):
-            return ":".join(_bound(part, _ATOM) for part in parts)
+            return ":".join(_in_brackets(_spelled(part), _ATOM) for part in parts)
         case Choice(letter, value):
             return f"({letter})" if value is None else f"({letter}) {spell(value)}"
         case Time(hour, minute, second, half):
@@ -447,16 +470,20 @@ def _listed(items: tuple[Node, ...]) -> str:
     return ", ".join(map(spell, items))
 
 
-def _bound(node: Node, binding: int) -> str:
+def _in_brackets(spelled: tuple[str, int], binding: int) -> str:
     """The spelling, in brackets if it binds more loosely than asked."""
-    text, own = _spelled(node)
+    text, own = spelled
     return text if own >= binding else f"({text})"
 
 
-def _flat(node: Sum | Product, kind: type) -> Iterator[Node]:
-    parts = node.terms if isinstance(node, Sum) else node.factors
-    for part in parts:
+def _flat(node: Sum | Product, kind: type) -> list[Node]:
+    """The terms or factors, with those of sums in sums in their place."""
+    result: list[Node] = []
+    pending: list[Node] = [node]
+    while pending:
+        part = pending.pop()
         if isinstance(part, kind):
-            yield from _flat(part, kind)  # type: ignore[arg-type]
+            pending.extend(reversed(part.terms if isinstance(part, Sum) else part.factors))  # type: ignore[union-attr]
         else:
-            yield part
+            result.append(part)
+    return result

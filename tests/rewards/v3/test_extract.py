@@ -142,7 +142,9 @@ def test_any_text_gives_a_record_that_fits_together(response, truncated, joins, 
 @given(RESPONSES)
 @settings(max_examples=400, deadline=None)
 def test_a_closed_box_at_the_end_decides_whatever_stands_before_it_in_the_thinking(thought):
-    assume(not any(token in thought for token in ("<|im_end|>", "</s>", "<|end|>", "<|channel|>final")))  # they end it
+    lower = thought.lower()
+    assume(not any(token in lower for token in ("<|im_end|>", "</s>", "<|end|>", "<|channel|>")))  # they end it
+    assume(not lower.lstrip().startswith(("analysis", "commentary", "assistant")))  # a channel without its marks
     assert extract(f"{thought}</think>\n\nSo it is $\\boxed{{417}}$.").candidate == "417"
 
 
