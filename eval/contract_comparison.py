@@ -87,10 +87,10 @@ def compare_contracts(
     if not rows:
         raise ConfigError(f"{pairs}: no pairs; wanted rows with response or prediction, and reference")
     sides: list[list[Verdict | None]] = []
-    for contract in (first, second):
+    for side, contract in enumerate((first, second)):
         verdicts: list[Verdict | None] = []
         for start in range(0, len(rows), CHUNK):
-            chunk = [row for _, row in rows[start : start + CHUNK]]
+            chunk = [forms[side] for _, forms in rows[start : start + CHUNK]]
             called = [row for row in chunk if contract != "v1" or not is_costly(row)]
             decided = iter(verify_many(called, contract=contract))
             verdicts += [next(decided) if contract != "v1" or not is_costly(row) else None for row in chunk]
@@ -98,7 +98,7 @@ def compare_contracts(
         sides.append(verdicts)
     matrix: Counter[tuple[str, str]] = Counter()
     disagreements = []
-    for (line, row), one, other in zip(rows, *sides, strict=True):
+    for (line, (row, _)), one, other in zip(rows, *sides, strict=True):
         outcomes = _outcome(one), _outcome(other)
         matrix[outcomes] += 1
         if outcomes[0] != outcomes[1] and SKIPPED not in outcomes:

@@ -129,18 +129,21 @@ def grade_file(
     )
 
 
-def read_pairs(pairs: Path, contracts: Sequence[str], complain: Complain) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, row) of every pair in a file that all these contracts take; any other line is complained about."""
+def read_pairs(
+    pairs: Path, contracts: Sequence[str], complain: Complain
+) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
+    """(line, the row as each contract takes it) of every pair in a file; any other line is complained about once."""
     progress = Progress()
     with _open_pairs(pairs) as source:
         for number, line in _numbered(source, progress):
-            found = None
+            found: list[dict[str, Any]] = []
             for contract in contracts:
-                found = _as_pair(number, line, contract, pairs, complain, progress)
-                if found is None:
+                pair = _as_pair(number, line, contract, pairs, complain, progress)
+                if pair is None:
                     break
-            if found is not None:
-                yield number, found[2]
+                found.append(pair[2])
+            else:
+                yield number, tuple(found)
 
 
 def _open_pairs(pairs: Path) -> IO[bytes]:

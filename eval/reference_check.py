@@ -126,7 +126,7 @@ def ambiguities(node: Node) -> Iterator[tuple[str, str]]:
         ):
             yield "a rounded number or an exact one", "option tolerance"
     if any(isinstance(part, Apply) and part.function == "log" and len(part.arguments) == 1 for part in walk(node)):
-        yield "a logarithm to base 10 or e", "write the base"
+        yield "a logarithm to base 10 or e", "the base written out"
 
 
 def _as_text(data: Path, line: int, value: object) -> str:

@@ -86,6 +86,8 @@ class _Job(NamedTuple):
 
 
 def _job(row: Mapping[str, Any], contract: str) -> _Job:
+    if not isinstance(row, Mapping):
+        raise TypeError(f"a row is a mapping with response or prediction, and reference; got {type(row).__name__}")
     row = {
         name: value for name, value in row.items() if value is not None
     }  # a data set fills what is missing with null
@@ -202,9 +204,13 @@ def _given(candidate: str) -> Extraction:
 
 
 def _decision(extraction: Extraction, task: Task, contract: str) -> Decision:
-    if extraction.candidate is None:
-        return Decision(outcome=Outcome.NO_ANSWER, reason=Reason.NO_ANSWER, method=None)
-    return get_contract(contract).decide(extraction.candidate, task, extraction.flags)
+    rules = get_contract(contract)
+    if extraction.candidate is not None:
+        return rules.decide(extraction.candidate, task, extraction.flags)
+    unreadable = rules.check(task) if rules.reference_first else None
+    if unreadable is not None:
+        return Decision(outcome=Outcome.BAD_REFERENCE, reason=unreadable, method=None)
+    return Decision(outcome=Outcome.NO_ANSWER, reason=Reason.NO_ANSWER, method=None)
 
 
 def _verdict(

@@ -11,6 +11,9 @@ Completion = str | Sequence[Mapping[str, Any]]
 REASONING_PARTS = frozenset({"thinking", "reasoning"})
 """Types of content parts that are not addressed to the reader."""
 
+REASONING_KEYS = ("reasoning", "thinking")
+"""Keys beside `reasoning_content` whose text is reasoning; what else stands under them, as a switch, is none."""
+
 
 def response_text(completion: Completion) -> str:
     """The text that the model addressed to its reader.
@@ -33,7 +36,8 @@ def reasoning_text(completion: Completion) -> str:
         return ""
     content = message.get("content")
     parts = [] if content is None or isinstance(content, str) else [part for part in content if _is_reasoning(part)]
-    return "".join([_content_text(message.get("reasoning_content")), *map(_part_text, parts)])
+    texts = [value for key in REASONING_KEYS if isinstance(value := message.get(key), str)]
+    return "".join([_content_text(message.get("reasoning_content")), *texts, *map(_part_text, parts)])
 
 
 def _last_message(completion: object) -> str | Mapping[str, Any]:

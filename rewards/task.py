@@ -39,7 +39,11 @@ class Options:
     order: str = "auto"
     """Of lists and brackets: `auto` as the policy page says; `ordered`; `free`."""
     tolerance: str = ""
-    """How far a number may be off: `0.01` absolute, `1%` relative to the reference. Empty: exact."""
+    """How far a number may be off: `0.01` absolute, `1%` relative to the reference; as text or number. Where it is
+    stated it holds alone, and no reference counts as rounded."""
+    rounding: str = "reference"
+    """`reference`: a decimal reference of three digits and more may be a rounded one, and what rounds to it is equal;
+    `exact`: decimals are exact on both sides."""
     base: str = "optional"
     """Whether the subscript of a numeral may be missing: `optional` or `required`."""
     require_simplified: bool = False
@@ -71,6 +75,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "percent": ("either", "share", "number"),
     "units": ("optional", "required"),
     "order": ("auto", "ordered", "free"),
+    "rounding": ("reference", "exact"),
     "base": ("optional", "required"),
 }
 """What an option of words may be."""

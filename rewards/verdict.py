@@ -107,6 +107,8 @@ class Reason(StrEnum):
     """The tiers whose cost is always bounded did not decide, and the exact one would cost too much."""
     NOT_SETTLED = "not_settled"
     """Every tier ran, and none decided."""
+    NARROWER_DOMAIN = "narrower_domain"
+    """Equal wherever the answer has a value, and it has none for some letters where the reference has one."""
     AMBIGUOUS_NOTATION = "ambiguous_notation"
     """Equal under one reading and unequal under another: `\\log 100` and 2."""
     KINDS_NOT_COMPARED = "kinds_not_compared"
@@ -208,6 +210,7 @@ class Certainty(StrEnum):
     """How sure a decision is. A reward accepts both; a strict report counts 'proved' alone."""
 
     PROVED = "proved"
+    """By exact arithmetic, or by balls that cannot hold one value."""
     PROBABLE = "probable"
     """Agreement to hundreds of digits or modulo a large prime, wrong with a chance that no one will ever see; or a
     convention about notation, as that `[3, 8]` is not `(3, 8)`."""
@@ -313,6 +316,10 @@ class Verdict:
     def __post_init__(self) -> None:
         if (self.reason is None) != self.correct:
             raise ValueError(f"a reason is missing or too much: {self}")
+
+    def __bool__(self) -> bool:
+        """A verdict has no truth of its own: `if verify(…)` would pay every answer."""
+        raise TypeError("a verdict is neither true nor false; ask its .correct, .supported or .format_valid")
 
     @property
     def correct(self) -> bool:

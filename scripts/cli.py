@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from veriward.eval.pair_file import GradedFile
     from veriward.eval.pair_file import Progress as GradingProgress
     from veriward.eval.reference_check import ReferenceCheck
-    from veriward.rewards import Verdict
+    from veriward.rewards import Explanation, Verdict
 
 SECONDS_BETWEEN_LINES = 10
 """Progress where there is no terminal: a line at most this often."""
@@ -41,6 +41,12 @@ SECONDS_BETWEEN_LINES = 10
 
 COMPLAINTS_SHOWN = 20
 """Lines of a file of pairs that are named before the rest is only counted."""
+
+
+FOR_MACHINES = frozenset(
+    {"span", "verifier_called", "cost_bits", "cost_terms", "cost_work", "fingerprint", "truncated", "microseconds"}
+)
+"""Fields of a verdict that only --json shows."""
 
 
 class OneLineErrors(TyperGroup):
@@ -103,6 +109,14 @@ def start(
 ContractOption = Annotated[
     str | None, typer.Option("--contract", help="Grading contract.", show_default="the current one", metavar="NAME")
 ]
+AnswerOption = Annotated[bool, typer.Option("--answer", help="The first argument is a bare answer, no response.")]
+TypeOption = Annotated[
+    str | None, typer.Option("--answer-type", help="As 'list'.", show_default="read off the reference")
+]
+OptionsOption = Annotated[
+    list[str] | None, typer.Option("--option", help="As tolerance=0.01; may be repeated.", metavar="NAME=VALUE")
+]
+TruncatedOption = Annotated[bool, typer.Option("--truncated", help="The response was cut off.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -110,20 +124,56 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 def verify(
     response: Annotated[str, typer.Argument(help="What the model wrote; '-' reads it from standard input.")],
     reference: Annotated[str, typer.Argument(help="The right answer, bare.")],
+    answer: AnswerOption = False,
     contract: ContractOption = None,
+    answer_type: TypeOption = None,
+    option: OptionsOption = None,
+    truncated: TruncatedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Verify one response: is its answer right, is its format valid, could it be decided?"""
-    from veriward.rewards import DEFAULT
-    from veriward.rewards import verify as decide
+    explanation = decide(response, reference, answer, contract, answer_type, option, truncated)
+    if as_json:
+        print(json.dumps(explanation.verdict.to_row()))
+    else:
+        Console().print(verdict_table(explanation.verdict))
+
+
+def decide(
+    response: str,
+    reference: str,
+    bare: bool,
+    contract: str | None,
+    answer_type: str | None,
+    option: list[str] | None,
+    truncated: bool,
+) -> Explanation:
+    """What `verify` and `explain` both ask; a mistake of the person's is one line."""
+    from veriward.rewards import DEFAULT, explain
 
     if response == "-":
         response = sys.stdin.buffer.read().decode("utf-8", "replace")
-    verdict = decide(response, reference, contract=known_contract(contract or DEFAULT))
-    if as_json:
-        print(json.dumps(verdict.to_row()))
-    else:
-        Console().print(verdict_table(verdict))
+    contract = known_contract(contract or DEFAULT)
+    try:
+        return explain(
+            response,
+            reference,
+            bare=bare,
+            contract=contract,
+            answer_type=answer_type,
+            options=dict(map(named_option, option)) if option else None,
+            truncated=truncated,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def named_option(text: str) -> tuple[str, object]:
+    """'tolerance=0.01' as name and value; true and false are no texts."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise ValueError(f"--option {text!r}: wanted NAME=VALUE, as tolerance=0.01")
+    return name, {"true": True, "false": False}.get(value, value)
 
 
 @app.command()
@@ -166,30 +216,17 @@ def grade(
 def explain(
     response: Annotated[str, typer.Argument(help="What the model wrote; '-' reads it from standard input.")],
     reference: Annotated[str, typer.Argument(help="The right answer, bare.")],
-    answer: Annotated[bool, typer.Option("--answer", help="The first argument is a bare answer, no response.")] = False,
+    answer: AnswerOption = False,
     contract: ContractOption = None,
-    answer_type: Annotated[str | None, typer.Option(help="As 'list'.", show_default="read off the reference")] = None,
-    truncated: Annotated[bool, typer.Option("--truncated", help="The response was cut off.")] = False,
+    answer_type: TypeOption = None,
+    option: OptionsOption = None,
+    truncated: TruncatedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show how a verdict comes about: the answer taken, how both sides are read, what each tier found."""
-    from veriward.rewards import DEFAULT
-    from veriward.rewards import explain as decide
     from veriward.scripts.explain import show
 
-    if response == "-":
-        response = sys.stdin.buffer.read().decode("utf-8", "replace")
-    try:
-        explanation = decide(
-            response,
-            reference,
-            bare=answer,
-            contract=known_contract(contract or DEFAULT),
-            answer_type=answer_type,
-            truncated=truncated,
-        )
-    except ValueError as error:
-        raise ConfigError(f"explain: {error}") from error
+    explanation = decide(response, reference, answer, contract, answer_type, option, truncated)
     if as_json:
         print(json.dumps({**explanation.verdict.to_row(), "steps": [list(step) for step in explanation.steps]}))
     else:
@@ -580,7 +617,7 @@ def result_table(result: EvalResult, seconds: float) -> Table:
 def verdict_table(verdict: Verdict) -> Table:
     table = two_columns(None)
     for name, value in verdict.to_row().items():
-        if value not in (None, []):
+        if value not in (None, []) and name not in FOR_MACHINES:
             table.add_row(name, printable(value if isinstance(value, str) else json.dumps(value)))
     return table
 

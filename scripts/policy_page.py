@@ -15,7 +15,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from veriward.rewards import ANSWER_TYPES, Options, explain, get_contract
+from veriward.rewards import (
+    ANSWER_TYPES,
+    Certainty,
+    Method,
+    Options,
+    Outcome,
+    Reason,
+    explain,
+    get_contract,
+)
 from veriward.rewards.contracts.v3 import extract, grammar, structure
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "policy.md"
@@ -44,6 +53,7 @@ def page() -> str:
     for number, rule in enumerate(structure.RULES, start=1):
         name = rule.__name__.replace("_", " ")
         parts += [f"### {number}. {name}", text_of(rule), table(by_rule.pop(rule.__name__, []))]
+    parts += list(words_of_a_verdict())
     parts += ["## Not covered", listed(grammar.__doc__ or "", "Not covered")]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
@@ -92,6 +102,23 @@ def before_the_rules(by_rule: dict[str, list[Case]]) -> Iterator[str]:
     yield "## Rules"
 
 
+def words_of_a_verdict() -> Iterator[str]:
+    yield "## Words in a verdict"
+    yield (
+        "`certainty` speaks of the values after the conventions named in `flags`; what rests on a convention of "
+        "notation alone is `probable`. `timeout` and `crashed` are kept for verdicts in a worker process."
+    )
+    for words in (Outcome, Method, Certainty, Reason):
+        source = inspect.getsource(words)
+        rows = [
+            f"| `{word.value}` | {attribute_text(source, word.name, ' = ')} |"
+            for word in words
+            if not word.value.startswith("reference_")
+        ]
+        yield f"| {words.__name__.lower()} | meaning |\n|---|---|\n" + "\n".join(rows)
+    yield "A refused reference has the same reason with `reference_` in front."
+
+
 def table(cases: list[Case]) -> str:
     if not cases:
         return ""
@@ -125,10 +152,11 @@ def text_of(thing: object) -> str:
     return inspect.getdoc(thing) or ""
 
 
-def attribute_text(source: str, name: str) -> str:
-    """The text below an attribute of a class, on one line."""
-    after = source.partition(f"    {name}: ")[2]
-    return " ".join(after.split('"""')[1].split()).replace("|", "\\|").replace("\\\\", "\\")
+def attribute_text(source: str, name: str, after_name: str = ": ") -> str:
+    """The text below an attribute of a class, on one line; empty where there is none."""
+    line, _, below = source.partition(f"    {name}{after_name}")[2].partition("\n")
+    text = below.lstrip().removeprefix('"""').partition('"""')[0] if below.lstrip().startswith('"""') else ""
+    return " ".join(text.split()).replace("|", "\\|").replace("\\\\", "\\") if line else ""
 
 
 def listed(text: str, heading: str) -> str:

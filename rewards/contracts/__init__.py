@@ -29,7 +29,7 @@ DEFAULT = "v3"
 ANSWER_IN_REASONING = "answer_in_reasoning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Contract:
     """One grading contract."""
 
@@ -50,6 +50,11 @@ class Contract:
     """Why the reference of a task cannot be read, or None."""
     reads_types: bool
     """Whether answer types and options of a task mean anything to it."""
+    reference_first: bool
+    """Whether an unreadable reference is said before a missing answer."""
+
+    def __repr__(self) -> str:
+        return f"<contract {self.name}>"
 
     @property
     def fingerprint(self) -> str:
@@ -114,6 +119,7 @@ V1 = Contract(
     decide=lambda candidate, task, flags: v1.decide(candidate, task.reference),
     check=lambda task: v1.check_reference(task.reference),
     reads_types=False,
+    reference_first=False,
 )
 
 V2 = Contract(
@@ -126,35 +132,60 @@ V2 = Contract(
     decide=lambda candidate, task, flags: v2.decide(candidate, task.reference),
     check=lambda task: v2.check_reference(task.reference),
     reads_types=False,
+    reference_first=False,
 )
 
 V3_MODULES = (
     "algebra",
+    "angles",
+    "around_number",
+    "atoms",
     "balls",
+    "boxes",
+    "brackets",
+    "clauses",
+    "closing",
     "comparer",
     "comparison",
     "contract",
+    "cursor",
     "declared",
+    "digits",
     "domains",
+    "exponentials",
     "extract",
+    "forms",
     "grammar",
+    "last_number",
     "limits",
     "marks",
     "modular",
+    "names",
     "normal",
     "numerals",
+    "points",
+    "polynomials",
     "preflight",
     "program",
+    "prose",
+    "quantities",
+    "radicals",
     "reader",
     "realsets",
     "relations",
     "rewrite",
+    "run_on",
     "separation",
+    "signs",
+    "statements",
     "structure",
+    "terms",
     "tokens",
     "tree",
     "unit_words",
     "units",
+    "values",
+    "visible",
 )
 
 V3 = Contract(
@@ -167,6 +198,7 @@ V3 = Contract(
     decide=v3.decide,
     check=v3.check,
     reads_types=True,
+    reference_first=True,
 )
 
 CONTRACTS: Mapping[str, Contract] = {contract.name: contract for contract in (V1, V2, V3)}

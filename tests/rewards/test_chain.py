@@ -128,6 +128,7 @@ def test_every_refusal_has_its_twin_for_references():
         Reason.OVER_BUDGET,
         Reason.NOT_SETTLED,
         Reason.KINDS_NOT_COMPARED,
+        Reason.NARROWER_DOMAIN,
         Reason.TEXT_NOT_EXPECTED,
         Reason.HEDGED,
         Reason.UNIT_MISSING,
@@ -137,10 +138,13 @@ def test_every_refusal_has_its_twin_for_references():
         assert reason.is_of_reference or reason.of_reference.is_of_reference
 
 
-@pytest.mark.parametrize("module", ["tokens", "reader", "grammar", "numerals"])
-def test_every_refusal_of_the_grammar_can_be_said_of_a_reference(module):
-    source = (Path(chain.__file__).parent / "contracts/v3" / f"{module}.py").read_text(encoding="utf-8")
-    for name in set(re.findall(r"Reason\.([A-Z_]+)", source)):
+def test_every_refusal_of_the_grammar_can_be_said_of_a_reference():
+    sources = [
+        path.read_text(encoding="utf-8") for path in (Path(chain.__file__).parent / "contracts/v3").rglob("*.py")
+    ]
+    for name in {
+        name for source in sources for name in re.findall(r"(?:Refused|refuse|Refusal)\(\s*Reason\.([A-Z_]+)", source)
+    }:
         assert Reason[name].of_reference.is_of_reference
 
 
@@ -178,7 +182,8 @@ def test_a_batch_gives_the_verdicts_of_its_rows_in_order():
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        ({"response": "4"}, "row 1: a row has a 'reference'"),
+        ("4", "row 1: a row is a mapping with response or prediction, and reference; got str"),
+        ({"response": "4"}, "row 1: a row has a 'reference', got none"),
         ({"reference": "4"}, "row 1: a row has either a 'response' or a 'prediction'"),
         ({"reference": "4", "response": "4", "prediction": "4"}, "either a 'response' or a 'prediction'"),
         ({"reference": 4, "response": "4"}, "row 1: an answer and a reference are texts, got int"),
@@ -191,6 +196,21 @@ def test_a_batch_gives_the_verdicts_of_its_rows_in_order():
 def test_a_row_of_a_batch_that_is_wired_wrong_is_named(row, complaint):
     with pytest.raises((TypeError, ValueError), match=complaint):
         verify_many([{"response": "4", "reference": "4"}, row], contract="v3")
+
+
+def test_nulls_in_a_row_are_what_is_missing():
+    row = {"response": None, "prediction": "4", "reference": "4", "truncated": None, "options": None}
+    assert verify_many([row])[0].correct
+
+
+def test_a_verdict_is_neither_true_nor_false():
+    with pytest.raises(TypeError, match=r"ask its \.correct"):
+        bool(verify("5", "4"))
+
+
+def test_an_unreadable_reference_is_said_before_a_missing_answer():
+    assert verify("blah", r"\frac{3}{4").outcome is Outcome.BAD_REFERENCE
+    assert verify("blah", "4").outcome is Outcome.NO_ANSWER
 
 
 def test_contracts_without_answer_types_say_so():

@@ -135,7 +135,7 @@ def test_a_missing_model_is_one_line(problems):
 
 
 def test_a_bug_shows_its_traceback():
-    code = f"import veriward.rewards as r; r.verify = lambda *a, **k: 1 / 0; {RUN}"
+    code = f"import veriward.rewards as r; r.explain = lambda *a, **k: 1 / 0; {RUN}"
     done = subprocess.run([sys.executable, "-c", code, "verify", "4", "4"], capture_output=True, check=False, text=True)
     assert done.returncode == 1
     assert "Traceback" in done.stderr

@@ -139,6 +139,28 @@ def test_compare_contracts_prints_the_matrix_and_each_disagreement_with_both_rea
     assert row["outcomes"] == ["unsupported", "correct"]
 
 
+def test_compare_contracts_leaves_types_out_where_a_contract_knows_none(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps({"prediction": "(1, 2)", "reference": "2, 1", "answer_type": "set"}) + "\n")
+    done = veriward("compare-contracts", path, "v2", "v3", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["disagreements"][0]["outcomes"] == ["wrong", "correct"]
+
+
+def test_verify_and_explain_take_types_and_options():
+    for command in ("verify", "explain"):
+        done = veriward(command, "3.14", r"\pi", "--answer", "--option", "tolerance=0.01", "--json")
+        assert json.loads(done.stdout)["flags"] == ["tolerance"]
+        done = veriward(command, "2, 1", "(1, 2)", "--answer", "--answer-type", "set", "--json")
+        assert json.loads(done.stdout)["correct"]
+
+
+@pytest.mark.parametrize("option", ["tolerance", "units=2", "key=1"])
+def test_an_option_that_is_none_is_one_line(option):
+    done = veriward("verify", "4", "4", "--option", option)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
 def test_check_references_lists_what_cannot_be_read_with_its_place(tmp_path):
     path = tmp_path / "data.jsonl"
     keys = [r"\frac12", "x+1 2", "(1, 2)", "C", "72 = 70 + 2\n#### 72", "3.142"]
@@ -230,7 +252,7 @@ def test_explain_prints_any_text(text):
 def test_explain_refuses_an_unknown_answer_type_in_one_line():
     done = veriward("explain", "4", "4", "--answer-type", "sum")
     assert done.returncode == 2
-    assert done.stderr.startswith("veriward: explain: unknown answer_type 'sum'; known: auto, number, expression")
+    assert done.stderr.startswith("veriward: unknown answer_type 'sum'; known: auto, number, expression")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -7,7 +7,8 @@ whole numbers wherever the base is not positive, as in `(-1)^n`.
 
 Tiers: the spelling; exact rationals; balls at points of several scales and signs, which can only prove 'unequal';
 exact normal forms; separation bounds for algebraic constants; residues modulo a large prime; agreement to hundreds of
-digits at several points ('probable'). What none of them decides is undecided, with the reason.
+digits at several points ('probable'), unless a modulus, a step or a branch may make regions that lie between them. What
+none of them decides is undecided, with the reason.
 """
 
 from __future__ import annotations
@@ -24,31 +25,22 @@ from flint import arb, fmpq
 from veriward.rewards.contracts.v3 import balls, domains, modular, normal, preflight, separation
 from veriward.rewards.contracts.v3.comparison import NO_COST, Comparison, Finding
 from veriward.rewards.contracts.v3.limits import LIMITS, Limits
+from veriward.rewards.contracts.v3.points import points as points_of
 from veriward.rewards.contracts.v3.program import (
     ADD,
     EULER,
-    FUNCTION,
     INFINITY,
     MULTIPLY,
     PI,
     POWER,
-    RAISE,
     RATIONAL,
-    ROOT,
     SYMBOL,
     Program,
     lower,
 )
 from veriward.rewards.contracts.v3.tree import (
-    Constant,
-    Negation,
     Node,
     Number,
-    Power,
-    Product,
-    Quotient,
-    Root,
-    Sum,
     Symbol,
     spell,
 )
@@ -57,7 +49,7 @@ from veriward.rewards.verdict import Certainty, Cost, Method, Reason, Step
 _LOCK = RLock()
 """FLINT's precision is one number for the whole process."""
 
-_FIRST_POINTS, _ALL_POINTS = 3, 14
+_FIRST_POINTS, _ALL_POINTS = 3, 20
 """Points asked before and after the exact tier."""
 _KINK_POINTS = 160
 """Points asked where a root, a modulus or a step may divide the line into regions."""
@@ -120,7 +112,11 @@ def value(node: Node, *, limits: Limits = LIMITS) -> Fraction | None:
         program = lower(node, node, limits)
         if program.left is None or program.bare_log or program.code[program.left][0] != RATIONAL:
             return None
-        if len(program.left_parts) > 1 and not _surely_defined(node) and has_value(node, limits=limits) is not True:
+        if (
+            len(program.left_parts) > 1
+            and not domains.surely_defined(node)
+            and has_value(node, limits=limits) is not True
+        ):
             return None
         result = program.code[program.left][1]
         return Fraction(int(result.p), int(result.q))
@@ -152,7 +148,7 @@ def sign(node: Node, *, limits: Limits = LIMITS) -> int | None:
 
 def has_value(node: Node, *, limits: Limits = LIMITS) -> bool | None:
     """True: it has a value, for some letters at least. False: provably none. None: not known."""
-    if _surely_defined(node):
+    if domains.surely_defined(node):
         return True
     with _LOCK:
         spelled = spell(node)
@@ -237,7 +233,7 @@ class _Trial:
         self.seed = blake2b("\n".join(sorted(self.spelled)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def same_spelling(self) -> Comparison:
-        if not _surely_defined(self.left) and self.has_value() is False:
+        if not domains.surely_defined(self.left) and self.has_value() is False:
             return self.undefined(left=True)
         self.steps.append(("spelling", "the same"))
         return self.found(True, Method.SPELLING, Certainty.PROVED)
@@ -291,10 +287,10 @@ class _Trial:
 
     def functions(self) -> Comparison:
         """At least one letter: refuted by a point, equal by a proof."""
-        points = balls.points(self.program, self.seed)
+        points = points_of(self.program, self.seed)
         if self.asked(islice(points, _FIRST_POINTS)):
             return self.refuted(_FIRST_PRECISION)
-        if not self.met and balls.towers_apart(self.program, next(balls.points(self.program, self.seed))):
+        if not self.met and balls.towers_apart(self.program, next(points_of(self.program, self.seed))):
             self.steps.append(("balls", "logarithms apart"))
             return self.found(False, Method.BALLS, Certainty.PROVED)
         form = self.normal_form()
@@ -303,12 +299,12 @@ class _Trial:
         if form.finding is not Finding.UNDECIDED and (self.met or self.rational_functions()):
             return self.found(form.finding is Finding.EQUAL, Method.NORMAL_FORM, Certainty.PROVED)
         if form.finding is Finding.EQUAL and self.program.opaque:
-            points = balls.points(self.program, self.seed)
+            points = points_of(self.program, self.seed)
             if any(self.defined_but_opaque(point) for point in islice(points, _ALL_POINTS)):
                 return self.found(True, Method.NORMAL_FORM, Certainty.PROVED)
         if self.exhausted():
             return self.undecided(Reason.OVER_BUDGET)
-        more = _KINK_POINTS if _kinked(self.program) else _ALL_POINTS
+        more = _KINK_POINTS if domains.is_kinked(self.program) else _ALL_POINTS
         more = max(_ALL_POINTS, min(more, _MAX_QUICK_STEPS // len(self.program.code)))
         if self.asked(islice(points, more)):
             return self.refuted(_FIRST_PRECISION)
@@ -320,7 +316,7 @@ class _Trial:
         residues = self.residues(form)
         if residues is not None:
             return residues
-        if len(self.met) < (_ENOUGH_KINK_POINTS if _kinked(self.program) else _ENOUGH_POINTS):
+        if len(self.met) < (_ENOUGH_KINK_POINTS if domains.is_kinked(self.program) else _ENOUGH_POINTS):
             return self.last(form)
         return self.high_precision(form)
 
@@ -398,10 +394,6 @@ class _Trial:
 
     def high_precision(self, form: normal.Form) -> Comparison:
         """Agreement far below the smallest part of either side, at points that differ in scale and sign."""
-        program = self.program
-        if program.symbols and (form.regions and not form.skipped or domains.has_hidden_regions(program, skipped=form.skipped)):
-            self.steps.append(("high precision", "not asked: regions may lie between the points"))
-            return self.last(form)
         chosen = self.chosen()
         enough = len(chosen) >= (_ENOUGH_POINTS if self.program.symbols else 1)
         for point, low, high in chosen if enough else ():
@@ -416,8 +408,17 @@ class _Trial:
         if not enough:
             self.steps.append(("high precision", "no agreement at enough points"))
             return self.last(form)
+        if self.program.symbols and self.has_hidden_regions(form):
+            self.steps.append(("high precision", "agreement, but regions may lie between the points"))
+            return self.last(form)
         self.steps.append(("high precision", f"agreement to {_AGREEMENT_BITS} bits at {len(chosen)} points"))
         return self.found(True, Method.HIGH_PRECISION, Certainty.PROBABLE)
+
+    def has_hidden_regions(self, form: normal.Form) -> bool:
+        """Whether agreement at points says nothing of what lies between them."""
+        if form.regions and not form.skipped:
+            return True
+        return domains.has_hidden_regions(self.program, skipped=form.skipped)
 
     def chosen(self) -> list[tuple[balls.Point, int, int]]:
         """A few of the points where both sides are defined, as many as the precision and the work allow."""
@@ -455,7 +456,7 @@ class _Trial:
                 if balls.evaluate(program, {}, precision) is not None:
                     return True
         else:
-            points = balls.points(program, self.seed)
+            points = points_of(program, self.seed)
             for point in islice(points, _ALL_POINTS):
                 if balls.evaluate(program, point, _FIRST_PRECISION) is not None:
                     return True
@@ -510,34 +511,3 @@ class _Trial:
 def _agree(left: balls.Ball, right: balls.Ball, bits: int) -> bool:
     """Whether two balls show that their values differ by less than 2^-bits: a wide ball shows nothing."""
     return bool(balls.size(left - right) < arb(2) ** -bits)
-
-
-def _kinked(program: Program) -> bool:
-    """Whether two sides may agree in one region and not in the next."""
-    return any(
-        (instruction[0] == ROOT and instruction[2] % 2 == 0)
-        or instruction[0] == RAISE
-        or (instruction[0] == FUNCTION and instruction[1] in ("abs", "floor", "sgn", "asin", "acos", "atan", "ln"))
-        for instruction in program.code
-    )
-
-
-def _surely_defined(node: Node) -> bool:
-    """Whether a look at the tree shows that it has a value: no divisor, logarithm or exponent that may have none."""
-    match node:
-        case Number() | Symbol() | Constant():
-            return node != _INFINITY
-        case Negation(operand):
-            return _surely_defined(operand)
-        case Sum(parts) | Product(parts):
-            return all(map(_surely_defined, parts))
-        case Quotient(numerator, Number(value)):
-            return value != 0 and _surely_defined(numerator)
-        case Power(base, Number(value)):
-            return value.denominator == 1 and value > 0 and _surely_defined(base)
-        case Root(Number(value), degree):
-            return degree > 0
-    return False
-
-
-_INFINITY = Constant("infinity")

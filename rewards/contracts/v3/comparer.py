@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from veriward.rewards.contracts.v3 import algebra
 from veriward.rewards.contracts.v3.comparison import NO_COST, Comparison, Finding
 from veriward.rewards.contracts.v3.limits import LIMITS, Limits
-from veriward.rewards.contracts.v3.tree import Node
+from veriward.rewards.contracts.v3.tree import Apply, Node, Root, walk
 from veriward.rewards.task import PLAIN_OPTIONS, Options
 from veriward.rewards.verdict import Certainty, Cost, Method, Reason
 
@@ -16,6 +16,9 @@ EQUAL, UNEQUAL, UNDECIDED = Finding.EQUAL, Finding.UNEQUAL, Finding.UNDECIDED
 
 MAX_PART_COMPARISONS = 256
 """Comparisons of parts in one answer: two sets of sixty roots in different order would need 3,600."""
+
+TOTAL = frozenset({"sin", "cos", "abs", "floor", "ceil", "arctan", "exp", "max", "min", "sgn", "sinh", "cosh", "tanh"})
+"""Functions with a value for every real."""
 
 Rule = Callable[[Node, Node, "Comparer"], Comparison | None]
 """(candidate, reference, comparer) -> what was found, or None where the rule does not apply."""
@@ -57,7 +60,18 @@ class Comparer:
         """The engine's finding, paid for out of the shared budget."""
         found = algebra.compare(candidate, reference, limits=self.limits, budget=self.work_left)
         self.work_left -= min(self.work_left, found.cost.work)
+        if found.finding is EQUAL and found.method is not Method.SPELLING and self._shrinks(candidate, reference):
+            return replace(undecided(Reason.NARROWER_DOMAIN), cost=found.cost, steps=found.steps)
         return found
+
+    def _shrinks(self, candidate: Node, reference: Node) -> bool:
+        """`x + 0\\sqrt{-x}` agrees with `-|x|` where it has a value: roots and logarithms that only take values away.
+
+        Where the reference has roots or logarithms itself, `\\ln x^2` and `2\\ln x`, the common domain is what counts.
+        """
+        if any(isinstance(part, Root | Apply) and not _is_total(part) for part in walk(reference)):
+            return False
+        return algebra.is_narrower(candidate, reference, limits=self.limits)
 
     def in_order(self, candidates: Sequence[Node], references: Sequence[Node]) -> Comparison:
         """Part by part; as many parts on both sides."""
@@ -110,6 +124,11 @@ class Comparer:
             if tried[-1].finding is EQUAL:
                 return at, tried
         return None, tried
+
+
+def _is_total(node: Root | Apply) -> bool:
+    """Has a value for every real: an odd root, a sine, a modulus."""
+    return node.degree % 2 == 1 if isinstance(node, Root) else node.function in TOTAL
 
 
 def _no_partner(tried: Sequence[Comparison], paid: Iterable[Comparison]) -> Comparison:

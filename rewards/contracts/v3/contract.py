@@ -26,7 +26,8 @@ NAME = "v3"
 POLICIES = {
     "extraction": "after the last closing thinking delimiter: last complete box, answer statement, or last number",
     "identity": "the same text is the same answer, read or not; a value that is undefined equals nothing",
-    "equality": "exact, on the common real domain of both sides; no tolerance",
+    "equality": "exact, on the common real domain of both sides; no tolerance but a stated one",
+    "rounding": "what rounds to a decimal reference of three digits and more is equal, unless the task says exact",
     "undecided": "what no tier settles is undecided, never wrong",
 }
 

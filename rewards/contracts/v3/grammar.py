@@ -3,7 +3,8 @@
 `parse` reads an answer in plain text, LaTeX or a mixture, English or Chinese, and gives a tree of `tree` or `Refused`.
 A reading is of the whole text or none: no number is mined from a sentence. Nothing is computed beyond numerals.
 This module takes wrappings off and knows the forms that only a whole answer has: choices, times, yes and no, words.
-The mathematics is read by `reader`.
+Words alone are read by `prose`, mathematics by `reader` on top of `terms`, `forms`, `brackets`, `quantities`, `names`,
+`digits` and `cursor`, each for one kind of part; `unit_words` knows what may stand behind a number.
 
 Readings that could be another one
 - `1,234` is one number and `(1,234)` are two; `1,2345` are two. `2\\frac12` is 5/2, `2\\frac{x}{3}` a product.
@@ -13,7 +14,17 @@ Readings that could be another one
 - `f(x)`, `g(…)`, `h(…)`, `O(…)` are calls, as is any letter with several arguments or on the left of `=`; other
   letters with a bracket are products. `i` and `e` are constants except as `i = …`, an index or a bound variable.
 - `4:45` is a ratio unless a.m. or p.m. stands behind it. `+-` inside a sum is refused, in front it is plus or minus.
-- Letters behind a number are a product (`12d`), words of four letters and known units are a unit (`12 cm`).
+- Letters behind a number are a product (`12d`), words of four letters and known units are a unit (`12 cm`). A unit is
+  a known one or up to four plain words. Words that hedge, judge, count or calculate (`5 maybe`, `5 doubled`), digits
+  and operators make no unit; exponents belong to lengths and to units below a line.
+- A bracket with one number behind a value and a blank (`5 (6)`, `3/8 (0.375)`) is refused: a product or a remark.
+- `2^n3^n` is a product; `x^23` has the exponent 23. `1 000 000` outside brackets is one number: groups of three digits,
+  at least three groups. `1 000` could be two numbers and is refused.
+- Text behind an option's letter that names another option or starts by denying it (`(A) no, B`) is refused.
+- Characters that nobody sees (zero-width blanks and joiners, variation selectors) are dropped, also between digits;
+  those that turn the direction of writing or stand for a sign are refused. Colours, boxes, underlines and bold type do
+  not count; lines of an alignment that start with a relation sign go on with the line above.
+- `P(X=2) = …`, `E[X] = …`: the left side is one name, as written.
 - Two or three capitals are one name (`AB`); two or three small letters beside other mathematics are a product, three
   alone are a word. Longer runs are words, and a text with such words is `Text` as a whole.
 
@@ -23,7 +34,7 @@ Not covered (refused, or words)
 - `C_n^k`, `P_n^k`, `A_n^k`: combinations or a power. Partial and higher derivatives, one-sided limits.
 - Numbers in words beyond twelve, 三万五 (35,000 or 30,005), dates, times of day without a.m. or p.m., compound
   quantities (`2 hours 30 minutes`), feet and inches by `'` and `"`, radix points in another base, Roman numerals.
-- Blanks as thousands separators (thin ones are read), `1_000`, hexadecimal prefixes, decimals that go on (`0.333...`).
+- `1 000` with a blank (thin ones are read), `1_000`, hexadecimal prefixes, decimals that go on (`0.333...`).
 - Intervals with outward brackets (`]1,2[`), relations without a left side (`> 5`), arrows, `\\Rightarrow`, proofs.
 - Mathematical alphanumeric letters (𝑥), combining accents, letters of other scripts inside mathematics.
 """
@@ -34,11 +45,13 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
+from veriward.rewards.contracts.v3.cursor import Refusal
 from veriward.rewards.contracts.v3.limits import LIMITS, Limits
-from veriward.rewards.contracts.v3.reader import Reader, Refusal, prefixed
+from veriward.rewards.contracts.v3.names import prefixed
+from veriward.rewards.contracts.v3.prose import KEYWORDS_ALONE, NEVER_WORDS, as_words, plain_words
+from veriward.rewards.contracts.v3.reader import Reader
+from veriward.rewards.contracts.v3.signs import PLAIN_FUNCTIONS, PLAIN_NAMES
 from veriward.rewards.contracts.v3.tokens import (
-    PLAIN_FUNCTIONS,
-    PLAIN_NAMES,
     Refused,
     Token,
     lexed,
@@ -60,10 +73,10 @@ from veriward.rewards.contracts.v3.tree import (
     Time,
     Truth,
 )
-from veriward.rewards.contracts.v3.unit_words import GLUED_PRODUCT, HEDGES, UNITS, words_of
+from veriward.rewards.contracts.v3.unit_words import DENIALS, GLUED_PRODUCT, UNITS, words_of
 from veriward.rewards.verdict import Reason
 
-__all__ = ["Refused", "parse", "same_tokens"]
+__all__ = ["Refused", "parse", "plain_words", "same_tokens"]
 
 _TRUTH = {
     **dict.fromkeys(("yes", "true", "是", "是的", "对", "正确", "对的"), True),
@@ -103,7 +116,7 @@ _LEADING = re.compile(rf"{_BLANKS}*")
 _OPENERS = re.compile(
     rf"\$\$?|\\\(|\\\[|\*\*(?=\S)"
     rf"|\\(?:boxed|fbox|framebox|text|mbox|textbf|textit|textrm|emph|mathrm|mathbf|underline){_BLANKS}*\{{"
-    rf"|\\(?:textcolor|color(?:box)?){_BLANKS}*(?:\[[A-Za-z]*\])?\{{[^{{}}]*\}}{_BLANKS}*(?:\{{|(?=[^\s{{]))"
+    rf"|\\(?:textcolor|color(?:box)?){_BLANKS}*(?:\[[A-Za-z]*\])?\{{[^{{}}]*\}}(?:{_BLANKS}*\{{)?"
     rf"|\{{{_BLANKS}*\\color{_BLANKS}*\{{[^{{}}]*\}}"
     r"|(?:=|\\approx(?![A-Za-z])|≈|(?:approximately|about)\s|约[为是]?)\s*"
 )
@@ -120,17 +133,22 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 _OTHER_OPTION = re.compile(
-    r"\(\s*[A-HJ]\s*\)|(?:\A|[^-+*/=^_{<>\\A-Za-z\s(]|[A-Za-z0-9)}]\s|\b(?:or|and)\b)\s*\(?[A-HJ]\s*(?=[).:,;]|\Z|\s(?:or|and)\b)"
+    r"(?<![A-Za-z}])\(\s*[A-HJ]\s*\)|(?:\A|[^-+*/=^_{<>\\A-Za-z0-9)}\s(]|[A-Za-z0-9)}]\s|\b(?:or|and)\b)\s*\(?[A-HJ]\s*(?=[).:,;]|\Z|\s(?:or|and)\b)"
 )
 """Another option's letter behind the first one, as a label and no factor or summand."""
 _OPTION_IN_WORDS = re.compile(r"(?<![A-Za-z\\])(?!A\s+(?!is|was|or|and|not|if|but)[a-z])[A-HJ](?![A-Za-z'])")
-_FIRST_WORD = re.compile(r"[\s\\{(]*(?:text\s*\{\s*)?(?:(?P<word>[A-Za-z]+)\s*(?P<sign>[,;.!])?\s*|(?P<han>[不或错非]))")
+_OTHERWISE = words_of("rather instead otherwise else alternatively versus vs but except unless")
+_SPACE_COMMAND = re.compile(r"\\(?:[ ,;:!]|q?quad(?![A-Za-z]))|~")
+_SIGN_COMMAND = re.compile(r"\\(?!text|mbox|math)[A-Za-z]+\s*")
+_FIRST_WORD = re.compile(
+    r"[\s\\{(]*(?:text\s*\{\s*)?(?:(?P<word>[A-Za-z]+)\s*(?P<sign>[,;.!])?\s*|(?P<han>[不或错非]))"
+)
 _PART_LABEL = re.compile(
     rf"(?:([,;]|\band\b){_BLANKS}*|\A|)\({_BLANKS}*([1-8a-h]){_BLANKS}*\)(?=\s*(?!and\b|or\b)[^\s,;)(+*/^=.])"
 )
 _LABEL_IN_TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*\(([A-Ja-h1-8])\)\s*~?\s*\}")
 _CONDITION = re.compile(
-    r"(?:,\s*)?(?:\\(?:text|mbox)\s*\{\s*,?\s*)?\bfor\s+(?:all|any|every|each|some)\s*"
+    r"(?:,\s*)?(?:\\(?:text|mbox)\s*\{\s*,?\s*)?\bfor\s+(?:all|any|every|each|(?P<some>some))\s*"
     r"(?P<kind>(?:real|integer|rational|natural|complex)(?:\s+(?:number|value))?s?)?\s*\}?\s*\$?"
     r"(?P<letter>[A-Za-z])\$?(?:\s*\\in\s*\\mathbb\s*\{?\s*(?P<set>[NZQRC])\s*\}?(?:_\{[^{}]*\}|\^\+)?)?\$?\s*"
     r"(?=\Z|,|\\text\s*\{\s*,?\s*and\b|\band\b|\\,)"
@@ -285,9 +303,9 @@ def _answer(
             return reader.answer()
         except Refusal as refusal:
             refused = refusal.refused
-    if refused.reason in _NEVER_WORDS:
+    if refused.reason in NEVER_WORDS:
         return refused
-    prose = _prose(text, start, end, tokens, in_words)
+    prose = as_words(text, start, end, tokens, in_words)
     if prose is None:
         return refused
     if isinstance(prose, Refused):
@@ -313,6 +331,8 @@ def _conditioned(text: str, start: int, end: int, limits: Limits, decimal_comma:
     value = _answer(text, start, end, limits, decimal_comma, False, 1)
     if isinstance(value, Refused):
         return None
+    if isinstance(value, Relation) and any(condition["some"] for condition in found):
+        return None  # `f(x) = 0 for some x` is another claim than `f(x) = 0 for all x`
     values = value.items if isinstance(value, Listing) else (value,)
     return Listing((*values, Relation((Symbol(letter), NamedSet(where)), ("in",))))
 
@@ -333,7 +353,7 @@ def _lone(token: Token, written: str, words: bool) -> Node | Refused | None:
         return None
     if len(name) < 3 and (name not in UNITS or name in GLUED_PRODUCT):
         return None
-    if name in _KEYWORDS_ALONE:
+    if name in KEYWORDS_ALONE:
         return Refused(Reason.PROGRAM_SYNTAX, token.start, name)
     return Text(plain_words(written)) if words else Refused(Reason.UNSUPPORTED_NAME, token.start, "a word")
 
@@ -411,16 +431,18 @@ def _choice(
     value = _answer(text, rest, stop, limits, decimal_comma, True, level + 1)
     if isinstance(value, Choice) or (isinstance(value, Symbol) and value.name in "ABCDEFGHIJ"):
         return Refused(Reason.UNSUPPORTED_NOTATION, rest, "options joined")
-    if _takes_back(text[rest:stop], isinstance(value, Refused | Text)):
+    said = isinstance(value, Truth) and text[rest:stop] not in ("no", "not")
+    if not said and _takes_back(text[rest:stop], letter.isupper(), isinstance(value, Refused | Text)):
         return Refused(Reason.UNSUPPORTED_NOTATION, rest, "an option and what takes it back")
     if isinstance(value, Refused):
-        return value if value.reason in _NEVER_WORDS else Choice(letter, None)
+        return Choice(letter, None) if letter.isupper() and value.reason not in NEVER_WORDS else value
     return Choice(letter, value)
 
 
-def _takes_back(written: str, in_words: bool) -> bool:
+def _takes_back(written: str, option: bool, in_words: bool) -> bool:
     """What stands behind an option's letter names another option, or starts by denying it: `(A) or rather B`."""
-    if _OTHER_OPTION.search(written) or (in_words and _OPTION_IN_WORDS.search(written)):
+    written = _SIGN_COMMAND.sub("=", _SPACE_COMMAND.sub(" ", written))
+    if option and (_OTHER_OPTION.search(written) or (in_words and _OPTION_IN_WORDS.search(written))):
         return True
     first = _FIRST_WORD.match(written)
     if first is None:
@@ -428,7 +450,9 @@ def _takes_back(written: str, in_words: bool) -> bool:
     if first["han"]:
         return True
     word = first["word"]
-    return word.lower() in HEDGES and (word.islower() or (bool(first["sign"]) and first.end() < len(written)))
+    if word.lower() not in DENIALS and word not in _OTHERWISE:
+        return False
+    return word.islower() or (bool(first["sign"]) and first.end() < len(written))
 
 
 def _time(text: str, start: int, end: int) -> Time | None:
@@ -440,67 +464,3 @@ def _time(text: str, start: int, end: int) -> Time | None:
     if not 1 <= hour <= 12 or minute > 59 or (second or 0) > 59:
         return None
     return Time(hour, minute, second, "am" if found[4] in "aA" else "pm")
-
-
-# --------------------------------------------------------------------------------------------------- words
-
-_NEVER_WORDS = frozenset(
-    (
-        Reason.PROGRAM_SYNTAX,
-        Reason.UNSUPPORTED_CALL,
-        Reason.ATTRIBUTE_ACCESS,
-        Reason.TEXT_TOO_LONG,
-        Reason.NESTED_TOO_DEEP,
-        Reason.TOO_MANY_PARTS,
-        Reason.DUNDER_IDENTIFIER,
-    )
-)
-_KEYWORDS_ALONE = words_of("lambda import async yield exec eval def elif")
-_PROGRAM = re.compile(
-    r"__|[A-Za-z0-9)\]]\.[A-Za-z_][A-Za-z_0-9]|[A-Za-z]{2,}\(|^\s*(?:import|from|def|class|return|raise|print|assert|del)\s"
-    r"|\blambda\b|\bif\b.*\belse\b|[\[({][^\])}]*\bfor\b[^\])}]*\bin\b|//|<<|>>|:=|[@`\"#\[\]{}|]|\d(?:if|else|or|and)\b"
-)
-_COMMAND_WITH_ARGUMENTS = re.compile(r"\\[A-Za-z]+\s*(?:\{[^{}]*\})*")
-_CALL = re.compile(r"\s*\w+\s*\([^A-Za-z]*\)\s*")
-_NAMES_IN_PROSE = re.compile(r"\b(?:sin|cos|tan|log|ln|sqrt|exp|max|min|gcd|lcm)\(|[A-Za-z]{2,}\(s\)|e\.g\.|i\.e\.")
-_WORD_IN_PROSE = re.compile(r"[^\W\d_]{2,}|[\u3400-\u9fff①-⑳]")
-_TEXT_COMMAND = re.compile(r"\\(?:text|mbox|textbf|textit|textrm|mathrm)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-_ARTICLES = re.compile(r"\b(?:a|an|the|The|An)\s+(?=\w)|\AA\s+(?=[a-z]{2})")
-_MARKS = re.compile(r"\\\\|\\[$]|\\[ ,;:!()\[\]]|[$~]")
-_LETTERS = re.compile(r"[A-Za-z]{2,}")
-
-
-def _prose(text: str, start: int, end: int, tokens: list[Token], in_words: bool) -> Text | Refused | None:
-    """A text without a mathematical reading as words; None where there are none, Refused where it is a program."""
-    if "\\begin" in text or "\\end" in text:
-        return None
-    plain = _TEXT_COMMAND.sub(r" \1 ", text[start:end])
-    bare = re.sub(r"\\[A-Za-z]+|~", " ", plain)
-    bare = re.sub(r"[\\${}|]", " ", bare) if in_words or "\\" in text or "$" in text else bare
-    outside = _COMMAND_WITH_ARGUMENTS.sub(" ", plain)
-    found = [word for word in _WORD_IN_PROSE.findall(outside) if word.lower() not in ("and", "or")]
-    telling = [
-        word for word in found if (len(word) > 2 and not (len(word) == 3 and word.isupper())) or not word.isascii()
-    ]
-    if all(word in PLAIN_FUNCTIONS or word in PLAIN_NAMES for word in telling):
-        letters = bare.replace(" ", "")
-        if len(found) < 2 or "\\" in text or not letters.isalpha() or not letters.isascii():
-            return None
-    if _PROGRAM.search(_NAMES_IN_PROSE.sub(" ", bare)) or _CALL.fullmatch(bare):
-        return Refused(Reason.PROGRAM_SYNTAX, start, "a program")
-    if re.search(r"[^\W\d_]'[^\W\d_]*'|(?<!\w)'|'(?=\w*')", bare):
-        return Refused(Reason.PROGRAM_SYNTAX, start, "quotation marks")
-    for character in bare:
-        if not (
-            character.isalnum() or character.isspace() or character in "+-*/^_=<>()[],.;:!?%'&|°≤≥≠≈∞∈∠△√±×÷…·¥€£$°"
-        ):
-            return None
-    return Text(plain_words(plain))
-
-
-def plain_words(text: str) -> str:
-    """Words as they are compared: lower-case, blanks collapsed, no articles, no final full stop."""
-    text = _MARKS.sub(" ", text)
-    text = " ".join(text.split())
-    without = _ARTICLES.sub("", text).rstrip(".").rstrip() or text
-    return _LETTERS.sub(lambda word: word.group().lower(), without)

@@ -158,6 +158,8 @@ def choices(candidate: Node, reference: Node, comparer: Comparer) -> Comparison 
             return unequal(Method.KIND)
         if asked.value is None and chosen.value is not None and _takes_back(chosen.value):
             return unequal(Method.KIND, Certainty.PROBABLE, reason=Reason.HEDGED, flags=(HEDGED,))
+        if chosen.value is None and asked.value is not None and chosen.letter.islower():
+            return undecided(Reason.KINDS_NOT_COMPARED)  # a label alone, where its value is asked
         if chosen.value is None or asked.value is None:
             return equal(Method.KIND)
         return comparer.compare(chosen.value, asked.value)
@@ -203,7 +205,7 @@ def within_tolerance(candidate: Node, reference: Node, comparer: Comparer) -> Co
     if algebra.sign(difference(candidate, reference)) is None or algebra.sign(difference(allowed, off)) not in (0, 1):
         return None
     found = comparer.scalars(candidate, reference)
-    return found if found.finding is EQUAL else equal(Method.TOLERANCE, flags=(TOLERANCE,))
+    return found if found.finding is EQUAL else equal(Method.TOLERANCE, Certainty.PROBABLE, flags=(TOLERANCE,))
 
 
 def rounded(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
@@ -212,6 +214,8 @@ def rounded(candidate: Node, reference: Node, comparer: Comparer) -> Comparison 
     A reference counts as rounded if it has at least three significant digits, one of them after the point: 33.3 and
     0.333, not 0.5 and no integer. The candidate must be exact, or have more digits, and round half up to it.
     """
+    if comparer.options.rounding == "exact" or comparer.options.tolerance:
+        return None
     if not is_scalar(candidate) or (isinstance(candidate, Number) and _places(candidate) <= _places(reference)):
         return None
     places = _places(reference)
@@ -226,7 +230,7 @@ def rounded(candidate: Node, reference: Node, comparer: Comparer) -> Comparison 
     high = algebra.sign(difference(absolute(candidate, asked), number(abs(asked) + half)))
     if low in (0, 1) and high == -1:
         found = comparer.scalars(candidate, reference)
-        return found if found.finding is EQUAL else equal(Method.ROUNDING, flags=(ROUNDED,))
+        return found if found.finding is EQUAL else equal(Method.ROUNDING, Certainty.PROBABLE, flags=(ROUNDED,))
     return None
 
 
@@ -247,6 +251,15 @@ def _places(node: Node) -> int:
 def absolute(candidate: Node, asked: Fraction) -> Node:
     """The candidate, mirrored where the reference is negative: rounding goes away from zero on both sides."""
     return Negation(candidate) if asked < 0 else candidate
+
+
+def option_or_value(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
+    """17 for the reference `C`: a value where an option's letter is asked says nothing about the letter."""
+    if not (isinstance(reference, Symbol) and reference.name in OPTION_LETTERS):
+        return None
+    if isinstance(candidate, Symbol) or not is_scalar(candidate) or reference in set(walk(candidate)):
+        return None
+    return undecided(Reason.KINDS_NOT_COMPARED)
 
 
 def bases(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:

@@ -50,6 +50,8 @@ def assignments(node: Node) -> Assignments | None:
     match node:
         case Relation((Symbol(name) | Constant("i" | "e" as name), value), ("=",)):
             return None if value == node.operands[0] else ((name, value),)
+        case Relation((value, Symbol(name)), ("=",)) if is_scalar(value) and not symbols(value):
+            return ((name, value),)
         case Relation((Bracketed(_, names, _), Bracketed(_, values, _)), ("=",)) if len(names) == len(values):
             if all(isinstance(name, Symbol) for name in names):
                 return tuple((spell(name), value) for name, value in zip(names, values, strict=True))
@@ -138,6 +140,8 @@ def name_in_front(candidate: Node, reference: Node, comparer: Comparer) -> Compa
         match node:
             case Relation((name, value), (("=" | "approx" | "in") as sign,)) if _is_name(name, value, sign):
                 pass
+            case Relation((value, Symbol() as name), ("=" as sign,)) if is_scalar(value) and not symbols(value):
+                pass
             case _:
                 continue
         if sign == "in" and (is_scalar(other) or isinstance(other, Listing | Alternatives)):
@@ -176,10 +180,16 @@ def worked_out(candidate: Node, reference: Node, comparer: Comparer) -> Comparis
         if set(signs) == {"="}:
             if not all(comparer.scalars(first, one).finding is EQUAL for one in rest):
                 return None
-        elif signs != ("approx",) or not swap:
+        elif signs != ("approx",) or not (swap or _rounds_to(first, rest[0], comparer)):
             return None
         return comparer.compare(other, first) if swap else comparer.compare(first, other)
     return None
+
+
+def _rounds_to(exact: Node, shown: Node, comparer: Comparer) -> bool:
+    """`\\frac13 \\approx 0.333`: the decimal is the rounded value, so that one answer is given and no hedge."""
+    off = algebra.sign(difference(exact, shown))
+    return off == 0 or (off is not None and comparer.compare(exact, shown).method is Method.ROUNDING)
 
 
 def several_named_values(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:

@@ -321,6 +321,7 @@ def brackets_for_one(candidate: Node, reference: Node, comparer: Comparer) -> Co
 RULES: tuple[Rule, ...] = (
     marks.within_tolerance,
     marks.rounded,
+    marks.option_or_value,
     scalars,
     same_spelling,
     marks.texts,

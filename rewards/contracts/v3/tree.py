@@ -100,7 +100,7 @@ class BigOperator:
 
 @dataclass(frozen=True, slots=True)
 class PlusMinus:
-    """`a \\pm b`, or `\\pm b` where `first` is None: two values, spelled once."""
+    """`a \\pm b`, or `\\pm b` where `first` is None: two values, spelled once. `a \\mp b` has a negated `second`."""
 
     first: Node | None
     second: Node
@@ -404,7 +404,10 @@ def _spelled(node: Node) -> tuple[str, int]:
             return f"{operator}({', '.join(texts)})", _ATOM
         case PlusMinus(first, second):
             start = "" if first is None else f"{_in_brackets(_spelled(first), _PRODUCT)} "
-            return f"{start}± {_in_brackets(_spelled(second), _PRODUCT)}", _SUM
+            sign = "±"
+            if isinstance(second, Negation):
+                sign, second = "∓", second.operand
+            return f"{start}{sign} {_in_brackets(_spelled(second), _PRODUCT)}", _SUM
         case Degrees(operand):
             return f"{_in_brackets(_spelled(operand), _ATOM)}°", _POWER
         case Percent(operand):
@@ -418,7 +421,7 @@ def _spelled(node: Node) -> tuple[str, int]:
 
 
 _DECIMAL_BITS = 13_000
-"""Bits of an integer spelled in decimal digits. Larger ones are spelled in base 16: Python refuses above 4,300 digits."""
+"""Bits of an integer spelled in decimal digits; larger ones in base 16, as Python refuses above 4,300 digits."""
 
 
 def _digits(number: int) -> str:

@@ -49,44 +49,60 @@ SHORT_THINGS = words_of(
     "day men man pen cup egg car cat dog box bag bus pie hat toy ant bee cow pig hen key map bed cap row fox kid die"
 )
 
-HEDGES = words_of(
-    "or nor not no never maybe perhaps possibly probably presumably supposedly apparently likely unlikely hopefully "
-    "guess guessing guessed think believe suppose assume wrong incorrect incorrectly false falsely mistaken mistake "
-    "mistakenly error erroneous inaccurate invalid rejected excluded impossible unsure uncertain doubtful unknown "
-    "else otherwise alternatively alternative instead rather versus vs except without unless neither either almost "
-    "but yet though although however actually really true yes correct right resp respectively "
+DENIALS = words_of(
+    "or nor not no maybe perhaps possibly probably presumably wrong wrongly incorrect incorrectly mistaken mistakenly "
+    "invalid erroneous inaccurate unlikely doubtful unsure uncertain guess guessing guessed nope oops fake bogus"
+)
+"""Words that take back what they stand beside, or leave it open."""
+_JUDGED = DENIALS | words_of("false falsely never neither either think believe suppose assume rejected hopefully")
+"""Words in front of an equals sign that judge the value."""
+_HEDGES = _JUDGED | words_of(
+    "supposedly apparently likely error mistake typo excluded impossible unknown disputed unverified tentative draft "
+    "estimate estimated discarded cancelled canceled void ignore wait hmm lie trap undefined none nothing nil null dne "
+    "else otherwise alternatively alternative instead rather versus vs except without unless almost but yet though "
+    "although however actually really true yes correct right resp respectively "
     "ou oder oppure eller veya lub atau ni nicht kein nein falsch faux falso pas non nao sinon sonst vielleicht sauf "
     "quizas quiza"
 )
-"""Words that take a statement back or leave it open; no part of a unit and of no name in front of an equals sign."""
+"""Words that no unit holds because they take a number back or offer another one, in some languages."""
 _NUMBER_WORDS = words_of(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion "
-    "first fifth sixth seventh eighth ninth tenth once twice thrice"
+    "first fifth sixth seventh eighth ninth tenth hundredth thousandth millionth billionth mil mill bn kilo mega giga "
+    "quadrillion quintillion googol lac grand couple once twice thrice"
 )
 _NO_UNIT_WORDS = (
     NO_UNIT
-    | HEDGES
+    | _HEDGES
     | _NUMBER_WORDS
     | words_of(
         "and about around approximately approx roughly exactly nearly circa maximum minimum max min total totally "
         "double doubled doubles triple tripled triples quadruple halved fewer bigger smaller greater larger after "
         "before until below above up down both few several many much he she we you they who whose what how why its it "
         "as on so too also again extra additional remainder remaining rest left modulus inverse sum product "
-        "difference quotient ratio pi sqrt cbrt sin cos tan cot sec csc log ln lg exp infinity infty inf oo alpha beta "
-        "gamma delta epsilon theta lambda mu sigma phi omega answer answers result solution step question option"
+        "difference quotient ratio reciprocal opposite negated inverted conjugate transposed logarithm "
+        "off pi sqrt cbrt sin cos tan cot sec csc log ln lg exp infinity infty inf oo alpha beta "
+        "gamma delta epsilon theta lambda mu sigma phi omega answer answers result solution step question option "
+        "mille permille"
     )
 )
 """Words that no unit holds: they hedge, count, compare, or are mathematics."""
 _POWER = r"(?:\^?-?[1-4]|\^\{-?[1-4]\}|[²³])"
 _PIECE = re.compile(rf"([^\W\d_]+)(?:'[a-z])?\.?({_POWER})?")
-_SHORT_WORDS = words_of("of an per by pts ppm ppb bps dpi fps BTU")
-_WORD = re.compile(r"(?![A-Z]{1,3}\Z)(?=.*[aeiouyAEIOUY])[A-Za-z]{3,}")
+_ADJECTIVES = words_of("right correct true total additional extra")
+"""Words that are a part of what is counted where another word follows: `right angles`."""
+_SHORT_WORDS = words_of("of a an per by pts ppm ppb bps dpi fps BTU US")
+_WORD = re.compile(r"(?![A-Z]{1,3}\Z|[ivxl]+\Z)(?=.*[aeiouyAEIOUY])[A-Za-z]{3,}|[A-Z]{2}s")
 """A plain word, and no product of letters."""
-_SIGNS = frozenset("$€£¥₹¢°℃℉")
+CURRENCIES = frozenset("$€£¥₹¢")
 _MOST_WORDS = 4
 _POWERED = frozenset(("length", "time", "volume"))
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+_BETWEEN = re.compile(r"\s*[/*·⋅]\s*|(?<=[^\W\d_])-(?=[^\W\d_])|\s+")
+_BELOW = re.compile(r"/\s*\(([^()]*)\)")
+_PRODUCTS = frozenset(("N m", "N s", "J s", "W h", "W s", "A h", "A s", "V A", "V s"))
+"""Letters side by side that are a unit and no product of names."""
+_SYMBOLS = frozenset("ÅΩ°℃℉")
 _BRACKETED = re.compile(r"\(([^()]*)\)")
 
 
@@ -103,18 +119,22 @@ def is_unit(text: str) -> bool:
     text = text.replace("\\%", "%").removeprefix("-")
     if text in ("", "%", "°C", "°F", "°K"):
         return True
-    pieces = [piece for piece in re.split(r"\s*[/*·⋅-]\s*|\s+", re.sub(r"/\s*\(([^()]*)\)", r"/\1", text))]
+    pieces = _BETWEEN.split(_BELOW.sub(r"/\1", text))
+    if len(pieces) > 1 and all(len(piece) == 1 for piece in pieces) and " " in text and text not in _PRODUCTS:
+        return False
     words = 0
     for place, piece in enumerate(pieces):
-        if all(sign in _SIGNS for sign in piece) and piece:
+        if piece and CURRENCIES.issuperset(piece):
             continue
         found = _PIECE.fullmatch(piece.lstrip("$€£¥°"))
         if found is None:
             return False
         word, power = found[1], found[2]
+        if word in _SYMBOLS:
+            continue
         if not word.isascii():
             if _HAN.fullmatch(word):
-                if HAN_NO_UNIT.search(word):
+                if HAN_NO_UNIT.search(word) or (word[0] in "十百千万亿兆" and units.read(word) is None):
                     return False
                 words += 1
                 continue
@@ -131,6 +151,8 @@ def is_unit(text: str) -> bool:
         if known:
             continue
         words += 1
+        if lower in _ADJECTIVES and place < len(pieces) - 1:
+            continue
         if words > _MOST_WORDS or lower in _NO_UNIT_WORDS or not (word in _SHORT_WORDS or _WORD.fullmatch(word)):
             return False
     return True
@@ -149,4 +171,4 @@ def _may_have(word: str, power: str) -> bool:
 
 def is_no_name(text: str) -> bool:
     """Words in front of an equals sign that judge the value instead of naming it: `wrong answer = 5`."""
-    return bool({word.lower() for word in re.findall(r"[A-Za-z]+", text)} & HEDGES)
+    return bool({word.lower() for word in re.findall(r"[A-Za-z]{3,}", text)} & _JUDGED)

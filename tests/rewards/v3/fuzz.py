@@ -287,6 +287,68 @@ def sloppy_pairs(seed: int, count: int) -> Iterator[Pair]:
             yield tree, other
 
 
+class Regions(Trees):
+    """Expressions of moduli, steps, extremes, roots and logarithms, with numbers far apart."""
+
+    def leaf(self) -> Node:
+        rng = self.rng
+        if rng.random() < 0.55:
+            return Symbol("x")
+        if rng.random() < 0.2:
+            return number(rng.choice((-1, 1)) * Fraction(10) ** rng.randint(-9, 12))
+        return number(Fraction(rng.randint(-9, 9), rng.choice((1, 1, 1, 2, 7))))
+
+    def tree(self, depth: int) -> Node:
+        rng = self.rng
+        if depth <= 0:
+            return self.leaf()
+        draw = rng.random()
+        if draw < 0.4:
+            name = rng.choice(("abs", "abs", "floor", "ceil", "max", "min", "sgn"))
+            return Apply(name, tuple(self.tree(depth - 1) for _ in range(2 if name in ("max", "min") else 1)))
+        if draw < 0.5:
+            return Root(self.tree(depth - 1), rng.choice((2, 2, 3, 4)))
+        if draw < 0.6:
+            exponent = rng.choice((number(2), number(-1), number(Fraction(2, 3)), number(Fraction(1, 2)), number(3)))
+            return Power(self.tree(depth - 1), exponent)
+        if draw < 0.66:
+            return Apply(rng.choice(("ln", "arcsin", "arctan", "sin", "exp")), (self.tree(depth - 1),))
+        kind = Sum if draw < 0.86 else Product
+        return kind((self.tree(depth - 1), self.tree(depth - 1)))
+
+
+def regional(rng: Random, node: Node) -> Node:
+    """The tree with a modulus, a step or an extreme replaced by what it is in one of its regions."""
+    node = _rebuilt(node, lambda part: regional(rng, part))
+    if rng.random() < 0.4:
+        return node
+    match node:
+        case Apply("abs", (inner,)):
+            return inner if rng.random() < 0.5 else Negation(inner)
+        case Apply("max" | "min", arguments):
+            return rng.choice(arguments)
+        case Apply("floor" | "ceil" | "sgn", (_,)):
+            return number(rng.randint(-1, 1))
+        case Root(Power(base, Number(value)), degree):
+            return Power(base, number(value / degree))
+        case Power(Power(base, Number(inner)), Number(outer)):
+            return Power(base, number(inner * outer))
+        case Power(base, Number(value)) if value.denominator == 1 and value > 1 and rng.random() < 0.5:
+            return Root(Power(base, number(2 * value)), 2)
+    return node
+
+
+def regional_pairs(seed: int, count: int) -> Iterator[Pair]:
+    """Pairs that agree in one region of the line, which may be all of it."""
+    rng = Random(seed)
+    while count:
+        tree = Regions(rng, hostile=False, letters=True).tree(rng.randint(1, 3))
+        other = regional(rng, tree)
+        if other != tree and Symbol("x") in (*walk(tree), *walk(other)):
+            count -= 1
+            yield tree, other
+
+
 def mixed_pairs(seed: int, count: int) -> Iterator[tuple[str, Pair]]:
     """All three kinds in turn, each with its name."""
     sources = {"equal": equal_pairs(seed, count), "perturbed": perturbed_pairs(seed, count)}

@@ -137,10 +137,18 @@ class Oracle:
             return self.log(u)
         if name == "abs":
             return abs(u)
-        if name == "floor":
+        if name in ("floor", "ceil"):
             if isinstance(u, mpc) or (abs(u - mpmath.nint(u)) < mpf(10) ** (-mp.dps // 2) and u != mpmath.nint(u)):
                 raise NoValueError
-            return mpmath.floor(u)
+            return mpmath.floor(u) if name == "floor" else mpmath.ceil(u)
+        if name in ("max", "min"):
+            if any(isinstance(argument, mpc) for argument in arguments):
+                raise NoValueError
+            return max(arguments) if name == "max" else min(arguments)
+        if name == "sgn":
+            if isinstance(u, mpc) or (u != 0 and abs(u) < mpf(10) ** (-mp.dps // 2)):
+                raise NoValueError
+            return mpmath.sign(u)
         if name in ("arcsin", "arccos") and (isinstance(u, mpc) or abs(u) > 1):
             raise NoValueError
         if name == "factorial":

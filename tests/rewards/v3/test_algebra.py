@@ -24,7 +24,7 @@ from veriward.rewards.contracts.v3 import algebra
 from veriward.rewards.contracts.v3.comparison import Comparison, Finding
 from veriward.rewards.contracts.v3.grammar import parse
 from veriward.rewards.contracts.v3.limits import Limits
-from veriward.rewards.contracts.v3.tree import Node, Number, Power, Root, spell, walk
+from veriward.rewards.contracts.v3.tree import Negation, Node, Number, PlusMinus, Power, Root, Sum, Symbol, spell, walk
 
 
 def _beside(name: str) -> ModuleType:
@@ -143,6 +143,22 @@ PROVED_UNEQUAL = [
     ("(1+x)^{100000}-(1+x)^{100000}+x", "x+1"),
     (r"\arctan\frac12+\arctan\frac13+10^{-500}", r"\frac{\pi}{4}"),
     (r"\arctan\frac12+\arctan\frac13+e^{-2000}", r"\frac{\pi}{4}"),
+    ("(x-|x|)^{2/3}", "(2x)^{2/3}"),
+    (r"(\max(x,4)-x)^{2/3}", "(4-x)^{2/3}"),
+    (r"\min((x^2)^{-2},\lceil x\rceil^{2/3})", r"\min((x^{-2})^2,1)"),
+    (r"\lfloor\sin x\rfloor^{1/3}", r"\lfloor\sin(\min(-1,x))\rfloor"),
+    ("|x-10^7|", "10^7-x"),
+    (r"\max(x,10^{10})", "10^{10}"),
+    ("|x-123456789|", "123456789-x"),
+    (r"\frac{|x-10^9|}{x-10^9}", "-1"),
+    (r"\lfloor x^2/10^{30}\rfloor", "0"),
+    (r"\frac1x", r"\max(\frac1x,-50)"),
+    (r"\sqrt{(x-10^7)^2}", "10^7-x"),
+    (r"\arctan(x-10^7)+\arctan\frac{1}{x-10^7}", r"-\frac{\pi}{2}"),
+    (r"\binom{n}{300}", "0"),
+    (r"\operatorname{sgn}(x)^2", "1"),
+    ("(-1)^n+n(n^2-1)(n^2-4)(n^2-9)(n^2-16)(n^2-25)(n^2-36)(n^2-49)(n^2-64)", "(-1)^n"),
+    (r"10^{4400}x", "x"),
 ]
 
 UNDEFINED = [
@@ -168,6 +184,51 @@ UNDECIDED = [
     (r"\ln(-x)", r"\ln x", Reason.NOT_SETTLED),
     (r"\arctan\frac12+\arctan\frac13+10^{-9000}", r"\frac{\pi}{4}", Reason.NOT_SETTLED),
     (r"\arctan\frac12+\arctan\frac13+\frac{1}{900!}", r"\frac{\pi}{4}", Reason.NOT_SETTLED),
+]
+
+REGIONAL = [
+    (r"\arcsin(\max(x^{-1},\lfloor x\rfloor))", r"\arcsin(\max(x^{-1},-1))"),
+    ("(x^a)^b", "x^{ab}"),
+    (r"\max(0,1-10^6|x-123.456|)", "0"),
+    (r"\lfloor 2x\rfloor", r"\lfloor x\rfloor+\lfloor x+\frac12\rfloor"),
+    (r"\sqrt{((x-1.0001)(x-1.0002))^2}", "(x-1.0001)(x-1.0002)"),
+    (r"(((x-1.0001)(x-1.0002))^2)^{n/2}", r"((x-1.0001)(x-1.0002))^n"),
+    (r"\arcsin(\sin(1+\frac{1}{1+10^8(x-123.4)^2}))", r"1+\frac{1}{1+10^8(x-123.4)^2}"),
+]
+"""Sides that agree at many points: what lies between the points is not known."""
+
+NARROWER = [
+    (r"x+0\sqrt{-x}", "-|x|"),
+    (r"|x|+\sqrt x-\sqrt x", "x"),
+    (r"\sqrt{1000-x}^2+x", "1000"),
+    (r"\sqrt{x-10^7}^2", "x-10^7"),
+    (r"2\ln x", r"\ln(x^2)"),
+    (r"\sqrt x\sqrt y", r"\sqrt{xy}"),
+    (r"x+0\arcsin x", "x"),
+    (r"x+0\log_x 2", "x"),
+    (r"x+0\sqrt{\lfloor x\rfloor}", "x"),
+    ("x+0x^x", "x"),
+    (r"\cos(2\pi x)+0(-2)^x", r"\cos(2\pi x)"),
+    (r"\sin(\pi x)+0\cdot x!", r"\sin(\pi x)"),
+    (r"\frac{(x+|x|)^2}{2(x+|x|)}", "x"),
+    (r"\frac{x(x-\max(x,10^7))}{x-\max(x,10^7)}", "x"),
+]
+
+NOT_NARROWER = [
+    (r"\ln(x^2)", r"2\ln x"),
+    (r"\frac{x^2}{x}", "x"),
+    ("x", r"\frac{x^2}{x}"),
+    (r"\sqrt{x^2+1}", r"\sqrt{1+x^2}"),
+    (r"\frac{x-1}{\sqrt x-1}", r"\sqrt x+1"),
+    (r"\frac{x|x|}{|x|}", "x"),
+    (r"\frac{1}{\ln x}", r"\frac{\ln x}{(\ln x)^2}"),
+    ("x^{3/2}", r"x\sqrt x"),
+    (r"\frac{\sqrt2}{2}x", r"\frac{x}{\sqrt2}"),
+    (r"x+0\sqrt{-x}i", "x"),
+    (r"\sqrt[3]{x}", "x^{1/3}"),
+    ("2^n", "2^{2n/2}"),
+    (r"\sqrt{-9}", "3i"),
+    (r"\sqrt{-1}x", "x"),
 ]
 
 
@@ -196,6 +257,37 @@ def test_what_has_no_value_equals_nothing_not_even_itself(text):
 def test_what_is_not_known_is_undecided_with_its_reason(left, right, reason):
     comparison = compared(left, right)
     assert (comparison.finding, comparison.reason) == (Finding.UNDECIDED, reason), comparison
+
+
+@pytest.mark.parametrize(("left", "right"), REGIONAL)
+def test_agreement_at_points_says_nothing_where_regions_may_lie_between_them(left, right):
+    assert compared(left, right).finding in (Finding.UNDECIDED, Finding.UNEQUAL)
+
+
+@pytest.mark.parametrize(("left", "right"), NARROWER)
+def test_a_side_without_a_real_value_where_the_other_has_one_is_narrower(left, right):
+    assert algebra.is_narrower(parse(left), parse(right))
+
+
+@pytest.mark.parametrize(("left", "right"), NOT_NARROWER)
+def test_a_divisor_a_wider_domain_or_a_complex_value_is_not_narrower(left, right):
+    assert not algebra.is_narrower(parse(left), parse(right))
+
+
+def test_numbers_too_long_for_decimal_digits_are_spelled_apart():
+    numbers = [Number(Fraction(sign * (10**5_000 + step), 7)) for sign in (1, -1) for step in (0, 1)]
+    assert len({spell(number) for number in numbers}) == len(numbers)
+
+
+def test_spelling_and_comparing_need_one_frame_for_a_level():
+    deep, other = Symbol("x"), Symbol("y")
+    for level in range(40):
+        deep, other = (Root(Sum((Number(Fraction(level)), side)), 2) for side in (deep, other))
+
+    def below(frames: int) -> Finding:
+        return below(frames - 1) if frames else algebra.compare(deep, other).finding
+
+    assert below(sys.getrecursionlimit() - 300) is not Finding.EQUAL
 
 
 @pytest.mark.parametrize(
@@ -440,3 +532,34 @@ def test_school_rules_are_proved_only_where_they_hold():
             if against is not None:
                 contradicted.append((against, spell(left), spell(right)))
     assert contradicted == []
+
+
+def _far_points(rng: Random, left: Node, right: Node) -> list[dict[str, Fraction]]:
+    """Points on both sides of every number written, and at many scales."""
+    numbers = {abs(part.value) for side in (left, right) for part in walk(side) if isinstance(part, Number)}
+    places = [sign * (number * factor + step) for number in numbers for sign in (1, -1) for factor, step in _AROUND]
+    places += [Fraction(sign * 13, 10) * Fraction(10) ** scale for sign in (1, -1) for scale in range(-10, 14)]
+    places += [Fraction(rng.randint(-5_000, 5_000), 1_000) for _ in range(20)]
+    return [{"x": place} for place in places]
+
+
+_AROUND = ((1, 0), (1, Fraction(1, 3)), (2, 0), (Fraction(1, 2), 0), (1, -1))
+
+
+def test_what_is_called_equal_is_so_in_every_region():
+    rng, contradicted = Random(4), []
+    for left, right in fuzz.regional_pairs(41, 2_500):
+        comparison = algebra.compare(left, right)
+        if comparison.finding is Finding.EQUAL:
+            for point in _far_points(rng, left, right):
+                seen = _values(left, right, point, 60)
+                if seen is not None and seen[0] > mpf(10) ** -30 * seen[1]:
+                    contradicted.append((comparison.method, spell(left), spell(right), point))
+                    break
+    assert contradicted == []
+
+
+def test_minus_plus_is_spelled_apart_from_plus_minus():
+    two = Number(Fraction(2))
+    assert spell(PlusMinus(None, two)) != spell(PlusMinus(None, Negation(two)))
+    assert spell(PlusMinus(two, Symbol("x"))) != spell(PlusMinus(two, Negation(Symbol("x"))))

@@ -151,7 +151,7 @@ def test_an_option_that_is_none_is_refused_in_words(options, complaint):
 
 
 def test_further_marks_of_thinking_may_be_named():
-    response = r"<plan>\boxed{4}</plan> It is \boxed{5}. <plan>or \boxed{6}"
+    response = r"<plan>\boxed{4}</plan> It is \boxed{5}. <plan>Now \boxed{6}"
     assert verify(response, "6", contract="v3").correct
     assert verify(response, "6", contract="v3", options={"thinking": "<plan> </plan>"}).outcome == "no_answer"
     assert verify(response[:40], "5", contract="v3", options={"thinking": "<plan> </plan>"}).correct

@@ -1,6 +1,7 @@
 """Extraction under contract v3: the policy, its order, its spans, and that it is total and linear."""
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -89,6 +90,35 @@ PIECES = [
         "７",
         "is ",
     ),
+    *(
+        "<think >",
+        "`<think>`",
+        "</ think>",
+        "<|channel|>",
+        "~~",
+        "\\cancel{",
+        "% ",
+        "<!--",
+        "-->",
+        "<s>",
+        "[INST]",
+        "\r",
+    ),
+    *(
+        '"answer": "',
+        '"',
+        "不对，",
+        "maybe ",
+        " vs. ",
+        "not ",
+        "≤ ",
+        " > ",
+        " : ",
+        " (",
+        "i.e. ",
+        "is the answer",
+        "The sum ",
+    ),
     *("\x00", "\ud800", "İ", "\u202e", "if ", "not ", "?", "!", "...", "since ", "(", ")", "[", "]"),
 ]
 RESPONSES = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
@@ -170,6 +200,16 @@ def test_text_and_message_of_one_response_are_read_alike(thought, visible, marks
     message = [{"role": "assistant", "content": visible, "reasoning_content": thought}]
     text = f"{marks[0]}{thought}{marks[1]}{visible}"
     assert [read(text, cut) for cut in (False, True)] == [read(message, cut) for cut in (False, True)]
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking"])
+def test_reasoning_is_read_under_every_key_that_servers_use(key):
+    message = {"role": "assistant", "content": "I am done.", key: "\\boxed{4}"}
+    assert extract(response_text([message]), reasoning=reasoning_text([message])).flags == ("answer_in_reasoning",)
+
+
+def test_a_switch_under_a_reasoning_key_is_no_reasoning():
+    assert reasoning_text([{"role": "assistant", "content": "5", "thinking": True, "reasoning": {"effort": 1}}]) == ""
 
 
 @pytest.mark.parametrize("thought", ["Hmm, 5", "\\boxed{4}", "the answer is 4."])
@@ -267,6 +307,9 @@ FLOODS = [
         "```python\n",
         "\n ",
     ),
+    *("< think ", "[ think", "~~", "~~5~~", "<s>5</s>", "<!--", "\\cancel{", "% ", "<|channel|>", "<|channel|>final"),
+    *("[inst]", "\nTask: 5", "x < ", "5、", "$1$ and ", "$x=1$ or ", "(x + 1)", "5 : ", "不对", "is the answer ", "{}"),
+    *('answer": ', "\\boxed{5},", "5 ", "The result is 5 (", "Answer: 5 ("),
     *("\nQ: ", "\nquestion: 5 \\boxed{}", "\n1. ", "İ", "\ud800", "\x00", "frac", "... ", "analysis", "assistantfinal"),
 ]
 
@@ -284,6 +327,17 @@ def test_a_flood_costs_no_more_than_its_length(piece):
     for tail in ("", "\nx \\boxed{}5?", "\n\nThe answer is 5\n\nQ: x \\boxed{}"):
         for truncated in (False, True):
             assert seconds(30_000, tail, truncated) < 0.1
+
+
+@pytest.mark.parametrize("piece", ["İ", "{}", "{", "\\boxed{5} or ", "<|x|>", "</s>"], ids=ascii)
+def test_a_flood_takes_little_memory(piece):
+    """A megabyte of text in less than 25 megabytes."""
+    text = "\\boxed{5} " + piece * (1_000_000 // len(piece))
+    tracemalloc.start()
+    extract(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 25_000_000
 
 
 def agrees(found: Found, prediction: str) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from veriward.rewards.contracts.v3.grammar import parse, same_tokens
 from veriward.rewards.contracts.v3.limits import LIMITS
 from veriward.rewards.contracts.v3.tokens import Refused, tokenize
-from veriward.rewards.contracts.v3.tree import Number, Text, is_scalar, spell
+from veriward.rewards.contracts.v3.tree import Alternatives, Number, Text, is_scalar, spell
 from veriward.rewards.verdict import Reason
 
 
@@ -56,6 +56,13 @@ NUMBERS = [
     ("3又4分之1", "13/4"),
     ("1.2亿", "120000000"),
     ("五十二", "52"),
+    ("5\\text{th}", "5"),
+    ("1 000 000", "1000000"),
+    ("12\\ 345\\ 678", "12345678"),
+    ("-1 000 000.5", "-2000001/2"),
+    ("5\u200b6", "56"),
+    ("\ufeff5\ufe0f", "5"),
+    ("5\u20600", "50"),
 ]
 
 
@@ -119,6 +126,30 @@ SCALARS = [
     ("1e999999999", "1*10^999999999"),
     ("\\infty", "infinity"),
     ("9.0 + -2.0i", "(-2*i) + 9"),
+    ("2^n3^n", "2^n*3^n"),
+    ("2^n 3^n", "2^n*3^n"),
+    ("2^{n}3^{n}", "2^n*3^n"),
+    ("(-1)^n2^n", "(-1)^n*2^n"),
+    ("(-2)^n", "(-2)^n"),
+    ("x^23", "x^23"),
+    ("x^2y^3", "x^2*y^3"),
+    ("5(6)", "5*6"),
+    ("5\\left(6\\right)", "5*6"),
+    ("2 (x+1)", "(1 + x)*2"),
+    ("2 (3+4)", "(3 + 4)*2"),
+    ("x (6)", "6*x"),
+    ("5\\mathrm{\\pi}", "5*pi"),
+    ("5\\mathrm{x}", "5*x"),
+    ("\\nicefrac{1}{2}", "1/2"),
+    ("{1 \\over 2}", "1/2"),
+    ("{x+1 \\over 2}", "(1 + x)/2"),
+    ("\\mathbf{\\frac12}", "1/2"),
+    ("\\underline{x+1}", "1 + x"),
+    ("\\color{red}{x+1}", "1 + x"),
+    ("x\\hspace{1cm}+1", "1 + x"),
+    ("2^{\\color{red}{3}}", "2^3"),
+    ("\\textcolor{red}{x}^2", "x^2"),
+    ("\\mathit{x}", "x"),
 ]
 
 
@@ -194,6 +225,37 @@ OTHERS = [
     ("5\\mathrm{~m}", "Quantity 5 [m]"),
     ("十二平方公尺", "Quantity 12 [平方公尺]"),
     ("7 \\text{ apples}", "Quantity 7 [apples]"),
+    ("5\\text{ m/s}^2", "Quantity 5 [m/s^2]"),
+    ("5\\text{ km/h}", "Quantity 5 [km/h]"),
+    ("5\\text{ N m}", "Quantity 5 [N m]"),
+    ("5\\text{ ft-lb}", "Quantity 5 [ft-lb]"),
+    ("5\\mathrm{~km\\,h^{-1}}", "Quantity 5 [km h^{-1}]"),
+    ("5\\text{ J/(kg K)}", "Quantity 5 [j/(kg k)]"),
+    ("5\\text{ min}", "Quantity 5 [min]"),
+    ("5\\text{ €}", "Quantity 5 [€]"),
+    ("5\\text{ distinct real roots}", "Quantity 5 [distinct real roots]"),
+    ("5\\text{ hours per week per person}", "Quantity 5 [hours per week per person]"),
+    ("5\\text{ 平方厘米}", "Quantity 5 [平方厘米]"),
+    ("5 \\text{ or } 6", "Alternatives or(5, 6)"),
+    ("5 cm or 6 cm", "Alternatives or(5 [cm], 6 [cm])"),
+    ("5苹果或6苹果", "Alternatives or(5 [苹果], 6 [苹果])"),
+    ("\\text{total cost} = 5", "Relation total cost = 5"),
+    ("P(X=2)=\\frac38", "Relation P(X=2) = 3/8"),
+    ("P(A \\mid B)=1/2", "Relation P(A|B) = 1/2"),
+    ("E[X]=3", "Relation E[X] = 3"),
+    ("P(A)=1/2", "Relation P(A) = 1/2"),
+    ("\\begin{align*}x&=2+3\\\\&=5\\end{align*}", "Relation x = 2 + 3 = 5"),
+    ("\\begin{gathered}x=2+3\\\\=5\\end{gathered}", "Relation x = 2 + 3 = 5"),
+    ("\\begin{split}x=&2+3,\\\\=&5.\\end{split}", "Relation x = 2 + 3 = 5"),
+    ("\\begin{eqnarray}x&=&2+3\\\\&=&5\\end{eqnarray}", "Relation x = 2 + 3 = 5"),
+    ("\\begin{align}x&=1\\\\y&=2\\end{align}", "System system(x = 1, y = 2)"),
+    ("A. Apple", 'Choice (A) "apple"'),
+    ("A. No", "Choice (A) no"),
+    ("(C) I and II", "Choice (C) list(I, II)"),
+    ("(D) x + C", "Choice (D) C + x"),
+    ("(A) \\sin A + \\sin B", "Choice (A) sin(A) + sin(B)"),
+    ("(A) true", "Choice (A) yes"),
+    ("(B) 3F", "Choice (B) 3*F"),
     ("12 (cm)", "Quantity 12 [cm]"),
     ("\\$40/hour", "Quantity 40 [$/hour]"),
     ("8 \\text{ boys, } 16 \\text{ girls}", "Listing list(8 [boys], 16 [girls])"),
@@ -248,6 +310,15 @@ WRAPPED += [
     "\\ 42\\,",
     "约42",
     "42 ,",
+    "\\color{red}{42}",
+    "{\\color{red}42}",
+    "\\textcolor{red}{42}",
+    "\\underline{42}",
+    "\\mathbf{42}",
+    "\\mathit{42}",
+    "\\framebox{42}",
+    "\\hspace{1cm}42\\vspace{1em}",
+    "\u200b42\ufeff",
 ]
 
 
@@ -312,6 +383,32 @@ REFUSED = [
     ("1," * 80 + "1", "too_many_parts"),
     ("1" * 1_001, "numeric_literal_too_long"),
     ("1+" * 500 + "1", "text_too_long"),
+    ("5 (6)", "ambiguous_notation"),
+    ("3/8 (0.375)", "ambiguous_notation"),
+    ("\\frac{3}{8} (0.375)", "ambiguous_notation"),
+    ("5 [6]", "ambiguous_notation"),
+    ("5 (\\frac{2}{3})", "ambiguous_notation"),
+    ("5\\pmod 7", "unsupported_notation"),
+    ("x = 5\\pmod 7", "ambiguous_notation"),
+    ("1 000", "adjacent_numbers"),
+    ("1 000, 2 000", "adjacent_numbers"),
+    ("5\\underline{6}", "adjacent_numbers"),
+    ("5\\color{red}{6}", "adjacent_numbers"),
+    ("{5}{6}", "adjacent_numbers"),
+    ("\\mathbf{5}\\mathbf{6}", "adjacent_numbers"),
+    ("\\color{red} ", "empty_answer"),
+    ("\\mathrm{NOT} = 5", "unsupported_name"),
+    ("\u20665", "unsupported_character"),
+    ("5\u200f", "unsupported_character"),
+    ("2\u20623", "unsupported_character"),
+    ("A) B) C)", "unsupported_notation"),
+    ("\\text{A: no, B}", "unsupported_notation"),
+    ("(A) or rather B", "unsupported_notation"),
+    ("A. B or C", "unsupported_notation"),
+    ("(A) 5, (B) 6", "unsupported_notation"),
+    ("A. 5 B. 6", "unsupported_notation"),
+    ("A. the answer is B", "unsupported_notation"),
+    ("\\begin{cases}x=1\\\\=2\\end{cases}", "missing_operand"),
     ("x" * 5_000, "text_too_long"),
 ]
 
@@ -326,6 +423,60 @@ def test_what_has_no_one_reading_is_refused_with_its_reason(text, reason):
 
 def test_a_refusal_points_at_its_place():
     assert parse("x = 3 + 4 5").position == len("x = 3 + 4 ")
+    assert parse("\u200bx = 3 + 4 5").position == len("\u200bx = 3 + 4 ")
+
+
+NO_UNITS = {
+    "digits and operators": [".6", "/6", "*6", "+6", "^2", "^{6}", " ± 1", " =6", " 2/3", " 6 7 8 9", " & 6", " ... 9"],
+    "a second number": [" (6)", " cm 6", " cm + 6 m", "|6", "?6?7?", " each, 6 total", " hours 30 minutes", " ft 6 in"],
+    "a remainder": [" remainder 2", " R2", " dollars and 50 cents", " years 6 months", " remainder two"],
+    "hedges": [" (or 6)", " (possibly 6, 7, 8)", " or else 6", " [or 6]", " versus 6", " ou 6", " oder 6", " 或 6"],
+    "hedges in words": [
+        " six or seven",
+        " apples or six",
+        " alternatively six",
+        " as 7-2, or else 6",
+        " or not",
+        " 个或6个",
+    ],
+    "judgement": [" wrong", " incorrect", " false", " I guess", " maybe", " not", " (wrong)"],
+    "measures": [" maximum", " minimum", " at least", " or more", " less", " total"],
+    "mathematics": [
+        " pi",
+        " sqrt 2",
+        " x",
+        " i",
+        "e",
+        " doubled",
+        " squared",
+        " n",
+        " xy",
+        " sin x",
+        " s t",
+        "万",
+        " iii",
+    ],
+    "names of numbers": [" hours thirty minutes", " point six", " hundredths", " dozen", " per mille", "万"],
+}
+
+
+@pytest.mark.parametrize("words", [words for group in NO_UNITS.values() for words in group])
+def test_words_that_change_a_number_are_no_unit_of_it(words):
+    assert isinstance(parse(f"5\\text{{{words}}}"), Refused | Text | Alternatives)
+
+
+@pytest.mark.parametrize(
+    "text", ["5\\text{ cm}^6", "5\\text{ apples}^2", "5 apples^2", "5\\text{ dollars}^3", "5 cm^9"]
+)
+def test_only_a_length_has_an_exponent_and_a_small_one(text):
+    assert isinstance(parse(text), Refused | Text)
+
+
+@pytest.mark.parametrize("name", ["wrong", "wrong answer ", "incorrect", "not", "maybe", "the false value"])
+def test_words_of_judgement_name_no_value(name):
+    assert isinstance(parse(f"\\text{{{name}}} = 5"), Refused | Text)
+    assert isinstance(parse(f"{name} = 5"), Refused | Text)
+    assert isinstance(parse(f"x_{{\\text{{{name}}}}} = 5"), Refused | Text)
 
 
 DECIMAL_COMMA = [
