@@ -10,8 +10,8 @@ from typing import Self
 
 from veriward.rewards.contracts import get_contract
 from veriward.rewards.contracts.v3.contract import is_of_declared_type, key_of, read
-from veriward.rewards.contracts.v3.declared import derived_type
-from veriward.rewards.contracts.v3.grammar import Refused
+from veriward.rewards.contracts.v3.reading.grammar import Refused
+from veriward.rewards.contracts.v3.rules.declared import derived_type
 from veriward.rewards.contracts.v3.tree import spell
 from veriward.rewards.task import ANSWER_TYPES, Options, Task, make_task
 from veriward.rewards.verdict import Reason

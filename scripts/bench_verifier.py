@@ -30,9 +30,9 @@ from rich.progress import track
 from rich.table import Table
 
 from veriward.rewards import CONTRACTS, Certainty, Outcome, Verdict, verify, verify_answer
-from veriward.rewards.contracts.v3 import structure
 from veriward.rewards.contracts.v3.comparison import Finding
-from veriward.rewards.contracts.v3.grammar import Refused, parse
+from veriward.rewards.contracts.v3.reading.grammar import Refused, parse
+from veriward.rewards.contracts.v3.rules import structure
 from veriward.rewards.contracts.v3.tree import is_scalar
 from veriward.scripts.answer_strings import Pair, grammar_pairs, hostile_pairs, noise_pairs
 from veriward.scripts.respell import respelled

@@ -25,7 +25,9 @@ from veriward.rewards import (
     explain,
     get_contract,
 )
-from veriward.rewards.contracts.v3 import extract, grammar, structure
+from veriward.rewards.contracts.v3.extraction import extract
+from veriward.rewards.contracts.v3.reading import grammar
+from veriward.rewards.contracts.v3.rules import structure
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "policy.md"
 

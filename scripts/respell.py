@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from veriward.rewards.contracts.v3.grammar import Refused, parse
+from veriward.rewards.contracts.v3.reading.grammar import Refused, parse
 from veriward.rewards.contracts.v3.tree import (
     Apply,
     Based,

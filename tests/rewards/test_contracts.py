@@ -154,9 +154,11 @@ def test_the_audit_of_v3_finds_every_case_as_written():
 
 
 def test_the_fingerprint_of_v3_covers_every_module_of_its_folder():
-    modules = {path.stem for path in (ROOT / "rewards/contracts/v3").glob("*.py")} - {"__init__"}
+    folder = ROOT / "rewards/contracts/v3"
+    files = [path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py") if path.stem != "__init__"]
+    modules = {".".join(path.parts) for path in files}
     names = {module.__name__ for module in get_contract("v3").rules}
-    assert {name.rpartition(".")[2] for name in names if ".v3." in name} == modules
+    assert {name.partition(".v3.")[2] for name in names if ".v3." in name} == modules
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """docs/policy.md is what the rules and cases make of it."""
 
 from veriward.rewards import get_contract
-from veriward.rewards.contracts.v3 import structure
+from veriward.rewards.contracts.v3.rules import structure
 from veriward.scripts import policy_page
 
 

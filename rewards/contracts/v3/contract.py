@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from veriward.rewards.answer_types import AnswerType, registered
-from veriward.rewards.contracts.v3 import extract as extraction_rules
-from veriward.rewards.contracts.v3 import structure
 from veriward.rewards.contracts.v3.comparison import Comparison, Finding
-from veriward.rewards.contracts.v3.declared import as_declared, derived_type, is_unevaluated
-from veriward.rewards.contracts.v3.grammar import Refused, parse, plain_words, same_tokens
+from veriward.rewards.contracts.v3.extraction import extract as extraction_rules
+from veriward.rewards.contracts.v3.reading.grammar import Refused, parse, plain_words, same_tokens
+from veriward.rewards.contracts.v3.rules import structure
+from veriward.rewards.contracts.v3.rules.declared import as_declared, derived_type, is_unevaluated
 from veriward.rewards.contracts.v3.tree import Alternatives, Listing, Node, SetOf, Text, spell
 from veriward.rewards.task import ANSWER_TYPES, Task
 from veriward.rewards.verdict import Certainty, Decision, Extraction, Method, Outcome, Reason

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from random import Random
 
-from veriward.rewards.contracts.v3 import algebra
+from veriward.rewards.contracts.v3.engine import algebra
 from veriward.rewards.contracts.v3.tree import (
     Apply,
     Constant,

@@ -20,10 +20,10 @@ import pytest
 from mpmath import mp, mpf
 
 from veriward.rewards import Certainty, Method, Reason
-from veriward.rewards.contracts.v3 import algebra
 from veriward.rewards.contracts.v3.comparison import Comparison, Finding
-from veriward.rewards.contracts.v3.grammar import parse
+from veriward.rewards.contracts.v3.engine import algebra
 from veriward.rewards.contracts.v3.limits import Limits
+from veriward.rewards.contracts.v3.reading.grammar import parse
 from veriward.rewards.contracts.v3.tree import Negation, Node, Number, PlusMinus, Power, Root, Sum, Symbol, spell, walk
 
 
@@ -405,7 +405,8 @@ def test_threads_come_to_the_same_findings():
 
 def test_processes_come_to_the_same_findings():
     script = (
-        "from veriward.rewards.contracts.v3 import algebra; from veriward.rewards.contracts.v3.grammar import parse;"
+        "from veriward.rewards.contracts.v3.engine import algebra\n"
+        "from veriward.rewards.contracts.v3.reading.grammar import parse\n"
         r"print(algebra.compare(parse('\\sqrt{x^2+1}+2^x'), parse('\\sqrt{1+x^2}+e^{x\\ln 2}+10^{-30}')))"
     )
     outputs = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from veriward.rewards.contracts.v3.extract import THINKING, Found, extract
+from veriward.rewards.contracts.v3.extraction.extract import THINKING, Found, extract
 from veriward.rewards.contracts.v3.limits import LIMITS
 from veriward.rewards.response import reasoning_text, response_text
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veriward.rewards.contracts.v3.grammar import parse, same_tokens
 from veriward.rewards.contracts.v3.limits import LIMITS
-from veriward.rewards.contracts.v3.tokens import Refused, tokenize
+from veriward.rewards.contracts.v3.reading.grammar import parse, same_tokens
+from veriward.rewards.contracts.v3.reading.tokens import Refused, tokenize
 from veriward.rewards.contracts.v3.tree import Alternatives, Number, Text, is_scalar, spell
 from veriward.rewards.verdict import Reason
 

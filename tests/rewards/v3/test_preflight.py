@@ -5,10 +5,10 @@ import time
 import pytest
 
 from veriward.rewards import Certainty
-from veriward.rewards.contracts.v3 import algebra, preflight
 from veriward.rewards.contracts.v3.comparison import Finding
-from veriward.rewards.contracts.v3.grammar import Refused, parse
+from veriward.rewards.contracts.v3.engine import algebra, preflight
 from veriward.rewards.contracts.v3.limits import LIMITS
+from veriward.rewards.contracts.v3.reading.grammar import Refused, parse
 from veriward.rewards.contracts.v3.tree import is_scalar
 
 

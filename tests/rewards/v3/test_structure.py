@@ -3,8 +3,8 @@
 import pytest
 
 from veriward.rewards import Certainty, Outcome, Reason, check_reference, verify_answer
-from veriward.rewards.contracts.v3 import realsets
-from veriward.rewards.contracts.v3.grammar import parse
+from veriward.rewards.contracts.v3.reading.grammar import parse
+from veriward.rewards.contracts.v3.rules import realsets
 from veriward.rewards.contracts.v3.tree import spell
 
 EQUAL = [

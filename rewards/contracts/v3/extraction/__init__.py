@@ -1,0 +1,1 @@
+"""From a response to the answer in it. `extract` is the door."""

@@ -1,0 +1,1 @@
+"""From a text to a tree, or a refusal. `grammar` is the door."""

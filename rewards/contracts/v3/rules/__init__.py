@@ -1,0 +1,1 @@
+"""How kinds of answers meet kinds of references. `structure` is the door."""
