@@ -11,6 +11,7 @@ it is timed. `--only PART` runs one part; `--contract NAME` looks at another con
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import re
@@ -381,6 +382,8 @@ def prm800k(checkout: Path) -> Decide:
 
 def measure(name: str, pairs: Iterable[Pair], decide: Decide, table: Table) -> float:
     """Run the pairs and add a line to the table; returns decisions per CPU-second."""
+    gc.collect()
+    gc.freeze()  # what earlier parts left behind is not this one's to look through
     cpu: list[float] = []
     outcomes = Counter[str]()
     for candidate, reference in pairs:

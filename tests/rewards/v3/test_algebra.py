@@ -209,7 +209,6 @@ NARROWER = [
     (r"x+0\sqrt{\lfloor x\rfloor}", "x"),
     ("x+0x^x", "x"),
     (r"\cos(2\pi x)+0(-2)^x", r"\cos(2\pi x)"),
-    (r"\sin(\pi x)+0\cdot x!", r"\sin(\pi x)"),
     (r"\frac{(x+|x|)^2}{2(x+|x|)}", "x"),
     (r"\frac{x(x-\max(x,10^7))}{x-\max(x,10^7)}", "x"),
 ]
