@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from veriward.eval.errors import ConfigError
-from veriward.eval.run_folder import shorten, to_line
+from veriward.eval.run_folder import lock_file, shorten, to_line
 from veriward.rewards import get_contract, verify_many
 from veriward.rewards.chain import check_row
 from veriward.rewards.task import known_types
@@ -279,16 +278,5 @@ def _append_to(out: Path, pairs: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror}; choose another --out") from error
     with file:
-        lock(file, out)
+        lock_file(file, out)
         yield file
-
-
-def lock(file: IO[bytes], out: Path) -> None:
-    """Held until the file is closed, by a kill too. Not covered: Windows."""
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"{out}: another process is writing into it; wait, or choose another --out") from None

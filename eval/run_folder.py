@@ -191,12 +191,20 @@ def write_whole(file: Path, content: bytes) -> None:
 def lock(folder: Path) -> IO[bytes]:
     """Held until the file is closed, by a kill too."""
     file = (folder / LOCK).open("ab")
+    try:
+        lock_file(file, folder)
+    except ConfigError:
+        file.close()
+        raise
+    return file
+
+
+def lock_file(file: IO[bytes], path: Path) -> None:
+    """One writer: ConfigError if another process holds the file. Not covered: Windows, where nothing is locked."""
     if sys.platform != "win32":
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            file.close()
-            raise ConfigError(f"{folder}: another process is writing into it; wait, or choose another") from None
-    return file
+            raise ConfigError(f"{path}: another process is writing into it; wait, or choose another") from None

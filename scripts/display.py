@@ -1,0 +1,238 @@
+"""What the commands print: tables, bars and lines, for a terminal or a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from veriward.eval.contract_comparison import ContractComparison
+    from veriward.eval.loop import EvalResult, Progress
+    from veriward.eval.pair_file import GradedFile
+    from veriward.eval.pair_file import Progress as GradingProgress
+    from veriward.eval.reference_check import ReferenceCheck
+    from veriward.rewards import Verdict
+
+SECONDS_BETWEEN_LINES = 10
+"""Progress where there is no terminal: a line at most this often."""
+
+COMPLAINTS_SHOWN = 20
+"""Lines of a file of pairs that are named before the rest is only counted."""
+
+FOR_MACHINES = frozenset(
+    {"span", "verifier_called", "cost_bits", "cost_terms", "cost_work", "fingerprint", "truncated", "microseconds"}
+)
+"""Fields of a verdict that only --json shows."""
+
+
+def show_references(result: ReferenceCheck, console: Console) -> None:
+    total = result.references
+    table = two_columns(f"{total:,} references under contract v3")
+    for kind, count in result.kinds.items():
+        table.add_row(f"kind {kind}", f"{count:,}/{total:,}")
+    if result.solutions:
+        table.add_row("key taken out of a solution", f"{result.solutions:,}/{total:,}")
+    table.add_row("ambiguous without a type", f"{len({item.line for item in result.ambiguous}):,}/{total:,}")
+    table.add_row("cannot be read", f"{len(result.unreadable):,}/{total:,}")
+    console.print(table)
+    for item in result.unreadable[:COMPLAINTS_SHOWN]:
+        console.print(printable(f"line {item.line}: {item.reason}, character {item.position}: {item.detail}"))
+        console.print(printable(f"    {shorten(item.reference)}"), soft_wrap=True)
+    questions = Counter((item.question, item.suggestion) for item in result.ambiguous)
+    for (question, suggestion), count in questions.most_common():
+        example = next(item for item in result.ambiguous if item.question == question)
+        said = f"{count:,} × {question}? Say it with {suggestion}. Line {example.line}: {shorten(example.reference)}"
+        console.print(printable(said), soft_wrap=True)
+
+
+def show_comparison(result: ContractComparison, shown: int, console: Console) -> None:
+    columns = sorted({outcome for _, outcome in result.matrix})
+    rows = sorted({outcome for outcome, _ in result.matrix})
+    title = f"{result.pairs:,} pairs: {result.first} down, {result.second} across"
+    table = Table(title=title, title_justify="left", highlight=False)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="right")
+    for row in rows:
+        counts = [result.matrix.get((row, column), 0) for column in columns]
+        table.add_row(row.replace("_", " "), *(f"{count:,}" if count else "·" for count in counts))
+    console.print(table)
+    console.print(
+        f"{len(result.disagreements):,} disagreements; {result.skipped:,} calls of v1 skipped for their cost",
+        highlight=False,
+    )
+    for pair in result.disagreements[:shown]:
+        one, other = (
+            " ".join(filter(None, (outcome, reason and f"({reason})")))
+            for outcome, reason in zip(pair["outcomes"], pair["reasons"], strict=True)
+        )
+        candidates = " | ".join(dict.fromkeys(shorten(str(text)) for text in pair["candidates"]))
+        said = f"line {pair['line']}: {one} -> {other}: {candidates}  for  {shorten(pair['reference'])}"
+        console.print(printable(said), soft_wrap=True)
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:60]}…{text[-19:]}"
+
+
+class CountsBelow(Bar):
+    """A bar with the running counts on a line of their own, since together they are wider than a terminal."""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        yield from (Text(task.description) for task in self.tasks)
+
+
+@contextlib.contextmanager
+def show_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal, now and then a line elsewhere."""
+    if not console.is_terminal:
+        yield line_printer(console)
+        return
+    with CountsBelow(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("", total=None)
+        started = time.perf_counter()
+
+        def on_progress(progress: Progress) -> None:
+            rate = progress.tokens / (time.perf_counter() - started)
+            text = f"{running_counts(progress)} · {rate:,.0f} tokens/s" if progress.finished else "first responses…"
+            bar.update(task, total=progress.total, completed=progress.finished, description=text)
+
+        yield on_progress
+
+
+@contextlib.contextmanager
+def show_grading(console: Console, pairs: Path) -> Iterator[Callable[[GradingProgress], None]]:
+    """A bar over the bytes of the file on a terminal; elsewhere a line now and then."""
+    size = pairs.stat().st_size if pairs.is_file() else None
+    started = last = time.perf_counter()
+
+    def counts(progress: GradingProgress) -> str:
+        done = progress.graded + progress.reused
+        rate = progress.graded / max(1e-9, time.perf_counter() - started)
+        outcomes = [f"{name.replace('_', ' ')} {count:,}" for name, count in progress.outcomes.most_common()]
+        return " · ".join([f"{done:,} verdicts", *outcomes, f"{rate:,.0f}/s"])
+
+    if not console.is_terminal:
+
+        def print_now_and_then(progress: GradingProgress) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= SECONDS_BETWEEN_LINES:
+                last = time.perf_counter()
+                console.print(counts(progress), highlight=False)
+
+        yield print_now_and_then
+        return
+    with CountsBelow(BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("", total=size)
+        yield lambda progress: bar.update(task, completed=progress.bytes, description=counts(progress))
+
+
+def first_lines(console: Console) -> Callable[[str], None]:
+    """Prints the first complaints, and says where it stops."""
+    printed = 0
+
+    def complain_about(line: str) -> None:
+        nonlocal printed
+        printed += 1
+        if printed <= COMPLAINTS_SHOWN:
+            console.print(printable(line), soft_wrap=True)
+        elif printed == COMPLAINTS_SHOWN + 1:
+            console.print("...and more like these; the last line counts them", highlight=False)
+
+    return complain_about
+
+
+def grading_table(result: GradedFile) -> Table:
+    """Outcomes, certainties and reasons, each with its denominator."""
+    done = result.graded + result.reused
+    table = two_columns(f"{done:,} verdicts under contract {result.contract}, fingerprint {result.fingerprint}")
+    for outcome, count in sorted(result.outcomes.items(), key=lambda pair: -pair[1]):
+        table.add_row(f"outcome {outcome.replace('_', ' ')}", f"{count:,}/{done:,}")
+    for certainty, count in result.certainties.items():
+        table.add_row(f"decided, {certainty}", f"{count:,}/{done:,}")
+    for reason, count in list(result.reasons.items())[:12]:
+        table.add_row(f"reason {reason.replace('_', ' ')}", f"{count:,}/{done:,}")
+    for name, count in list(result.unknown_types.items())[:12]:
+        table.add_row("unknown answer_type, read as auto", f"{count:,} {name}")
+    if result.reused:
+        table.add_row("of an earlier run", f"{result.reused:,}/{done:,}")
+    return table
+
+
+def line_printer(console: Console) -> Callable[[Progress], None]:
+    last = -float("inf")
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            console.print(
+                f"{progress.finished}/{progress.total} responses · {running_counts(progress)}", highlight=False
+            )
+
+    return on_progress
+
+
+def running_counts(progress: Progress) -> str:
+    counts = [f"{name.replace('_', ' ')} {count}" for name, count in sorted(progress.outcomes.items())]
+    return " · ".join([*counts, f"cut off {progress.truncated}"])
+
+
+def result_table(result: EvalResult, seconds: float) -> Table:
+    """Every rate with its denominator; what is undefined says so."""
+    summary = result.summary
+    table = two_columns(f"{summary.problems} problems, {summary.samples} response(s) each, contract {summary.contract}")
+    table.add_row("accuracy", str(summary.accuracy))
+    unit = "Wilson" if summary.samples == 1 else "over problems"
+    interval = summary.interval
+    table.add_row(
+        f"95 % interval ({unit})", "undefined" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
+    )
+    for k, value in summary.pass_at_k.items():
+        table.add_row(f"pass@{k}", f"{value:.1%} over {summary.problems} problems")
+    table.add_row("format valid", str(summary.format_valid))
+    table.add_row("cut off", str(summary.truncated))
+    for outcome, count in summary.outcomes.items():
+        if count:
+            table.add_row(f"outcome {outcome.replace('_', ' ')}", f"{count}/{summary.accuracy.total}")
+    if summary.unreadable_references:
+        table.add_row("unreadable references", f"{len(summary.unreadable_references)}, left out: see summary.json")
+    if summary.mean_tokens is not None:
+        table.add_row("tokens a response", f"{summary.mean_tokens:,.1f}")
+    table.add_row("time", f"{seconds:,.1f} s" + (f", {result.reused} responses reused" if result.reused else ""))
+    table.add_row("folder", printable(str(result.folder)))
+    return table
+
+
+def verdict_table(verdict: Verdict) -> Table:
+    table = two_columns(None)
+    for name, value in verdict.to_row().items():
+        if value not in (None, []) and name not in FOR_MACHINES:
+            table.add_row(name, printable(value if isinstance(value, str) else json.dumps(value)))
+    return table
+
+
+def printable(text: str) -> Text:
+    """What a model wrote, for a terminal: no markup of Rich, and control characters as their escapes."""
+    shown = (character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    return Text("".join(shown))
+
+
+def two_columns(title: str | None) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False, highlight=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
