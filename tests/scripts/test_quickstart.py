@@ -87,7 +87,7 @@ def test_the_whole_job_runs_and_a_second_start_keeps_the_first(tmp_path):
     for attempt in (1, 2):
         done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False, env=environment)
         assert done.returncode == 0, done.stderr
-        assert "200 held-out problems, contract v2, seed 0" in done.stdout
+        assert "200 held-out problems, contract v3, seed 0" in done.stdout
         interval = r"\d+/200 [\d.]+% \[[\d.]+, [\d.]+\]"
         for name in ("correct, greedy", "boxed, greedy", "pass@4"):
             assert re.search(rf"{name} +{interval} +{interval}", done.stdout)
