@@ -296,8 +296,9 @@ def several_for_one(candidate: Node, reference: Node, comparer: Comparer) -> Com
             continue
         if not (is_scalar(other) or isinstance(other, VALUES)):
             continue
-        if any(isinstance(item, Relation) for item in node.items):
-            return undecided(Reason.KINDS_NOT_COMPARED)
+        units = {item.unit for item in node.items if isinstance(item, Quantity)}
+        if len(units) > 1 or any(isinstance(item, Relation) for item in node.items):
+            return undecided(Reason.KINDS_NOT_COMPARED)  # `3 adults, 4 children` for 3: which one is asked?
         found = [comparer.compare(other, item) if swap else comparer.compare(item, other) for item in node.items]
         if not any(one.finding is UNEQUAL for one in found):
             return undecided(Reason.KINDS_NOT_COMPARED)
