@@ -1,7 +1,16 @@
 """Marking: a model's response in, a verdict or a reward out. Imports nothing of ours and no torch."""
 
 from veriward.rewards.answer_types import AnswerType
-from veriward.rewards.chain import Explanation, check_reference, explain, fields_for, verify, verify_answer, verify_many
+from veriward.rewards.chain import (
+    Explanation,
+    check_reference,
+    explain,
+    fields_for,
+    verify,
+    verify_answer,
+    verify_batch,
+    verify_many,
+)
 from veriward.rewards.components import (
     DEFAULT_WEIGHTS,
     REFERENCE_COLUMNS,
@@ -56,5 +65,6 @@ __all__ = [
     "supported_reward",
     "verify",
     "verify_answer",
+    "verify_batch",
     "verify_many",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter_ns
@@ -68,6 +68,30 @@ def verify_many(rows: Iterable[Mapping[str, Any]], *, contract: str = DEFAULT) -
         except (TypeError, ValueError) as error:
             raise type(error)(f"row {place}: {error}") from error
     return list(_verify_jobs(tuple(jobs), contract))
+
+
+def verify_batch(
+    completions: Sequence[Completion],
+    references: Sequence[str],
+    *,
+    contract: str = DEFAULT,
+    truncated: Sequence[bool] | None = None,
+) -> list[Verdict]:
+    """`verify_many` in a trainer's shape: (B,) completions, (B,) references and, where known, (B,) cut-off marks.
+
+    raises   ValueError if the lengths differ
+    """
+    cut = [False] * len(completions) if truncated is None else truncated
+    if not len(completions) == len(references) == len(cut):
+        raise ValueError(
+            f"a batch has one reference per completion: got {len(completions)} completions, "
+            f"{len(references)} references, {len(cut)} truncated marks"
+        )
+    rows = [
+        {"response": completion, "reference": reference, "truncated": bool(mark)}
+        for completion, reference, mark in zip(completions, references, cut, strict=True)
+    ]
+    return verify_many(rows, contract=contract)
 
 
 def check_row(row: Mapping[str, Any], *, contract: str = DEFAULT) -> None:

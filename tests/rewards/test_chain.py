@@ -18,6 +18,7 @@ from veriward.rewards import (
     explain,
     verify,
     verify_answer,
+    verify_batch,
     verify_many,
 )
 
@@ -196,6 +197,20 @@ def test_a_batch_gives_the_verdicts_of_its_rows_in_order():
 def test_a_row_of_a_batch_that_is_wired_wrong_is_named(row, complaint):
     with pytest.raises((TypeError, ValueError), match=complaint):
         verify_many([{"response": "4", "reference": "4"}, row], contract="v3")
+
+
+def test_a_batch_in_a_trainer_s_shape_gives_the_same_verdicts():
+    completions, references = [r"\boxed{4}", "5", [{"role": "assistant", "content": r"\boxed{6}"}]], ["4", "4", "6"]
+    assert verify_batch(completions, references, truncated=[False, True, False]) == [
+        verify(completion, reference, truncated=cut)
+        for completion, reference, cut in zip(completions, references, [False, True, False], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("references", "truncated"), [(["4"], None), (["4", "4"], [True])])
+def test_a_batch_of_unequal_lengths_is_a_wiring_mistake(references, truncated):
+    with pytest.raises(ValueError, match="one reference per completion"):
+        verify_batch(["4", "4"], references, truncated=truncated)
 
 
 def test_nulls_in_a_row_are_what_is_missing():
