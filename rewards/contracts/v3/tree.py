@@ -314,8 +314,6 @@ _NODE_FIELDS: dict[type, tuple[str, ...]] = {
 }
 """Which fields of each kind hold nodes."""
 
-TRIGONOMETRIC = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
-
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below, left to right."""

@@ -40,7 +40,7 @@ from veriward.rewards.contracts.v3.tree import (
 )
 
 SEVERAL = (Listing, SetOf, Alternatives, Bracketed)
-VALUES = (*SCALARS, Degrees, Percent, Quantity, Based, PlusMinus)
+SINGLE_VALUES = (*SCALARS, Degrees, Percent, Quantity, Based, PlusMinus)
 SETS = (SetOperation, SetBuilder, NamedSet, SetOf)
 
 
@@ -64,11 +64,11 @@ def as_declared(node: Node, answer_type: str) -> Node | None:
         case "equation" | "inequality":
             return node if any(isinstance(part, Relation) for part in (node, *getattr(node, "items", ()))) else None
         case "number":
-            return node if isinstance(node, VALUES) and not _letters(node) else _named(node)
+            return node if isinstance(node, SINGLE_VALUES) and not _letters(node) else _named(node)
         case "expression":
-            return node if isinstance(node, VALUES) else _named(node)
+            return node if isinstance(node, SINGLE_VALUES) else _named(node)
         case "ratio":
-            return node if isinstance(node, (Ratio, *VALUES)) else None
+            return node if isinstance(node, (Ratio, *SINGLE_VALUES)) else None
         case "text":
             return _choice(node) if isinstance(node, Symbol) else _of(node, Text, Truth, Choice, Time)
     return node

@@ -39,7 +39,7 @@ from veriward.rewards.contracts.v3.tree import (
 from veriward.rewards.verdict import Certainty, Method, Reason
 
 NAME_DROPPED = "name_dropped"
-FUNCTION_RENAMED = "variable_renamed"
+VARIABLE_RENAMED = "variable_renamed"
 NUMBERED = re.compile(r"_?\{?[0-9]{1,2}\}?$")
 
 Assignments = tuple[tuple[str, Node], ...]
@@ -231,7 +231,7 @@ def function_definitions(candidate: Node, reference: Node, comparer: Comparer) -
             renamed = dict(zip(arguments, parameters, strict=True))
             if set(parameters) & (set(symbols(body)) - set(arguments)):
                 return undecided(Reason.KINDS_NOT_COMPARED)
-            return flagged(comparer.compare(substituted(body, renamed), meant), FUNCTION_RENAMED)  # type: ignore[arg-type]
+            return flagged(comparer.compare(substituted(body, renamed), meant), VARIABLE_RENAMED)  # type: ignore[arg-type]
     return None
 
 
@@ -253,7 +253,7 @@ def with_conditions(candidate: Node, reference: Node, comparer: Comparer) -> Com
     if len(ours) == len(theirs) == 1 and ours != theirs:
         if theirs[0] in symbols(value) or (isinstance(value, Relation) and ours[0] == value.operands[0]):
             return undecided(Reason.NOT_SETTLED)
-        return flagged(comparer.compare(substituted(value, {ours[0]: theirs[0]}), asked), FUNCTION_RENAMED)
+        return flagged(comparer.compare(substituted(value, {ours[0]: theirs[0]}), asked), VARIABLE_RENAMED)
     found = comparer.compare(value, asked)
     return found if found.finding is EQUAL or len(bound) + len(running) < 2 else undecided(Reason.NOT_SETTLED)
 

@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from fractions import Fraction
 
 from veriward.rewards.contracts.v3.tree import (
-    Call,
     Negation,
     Node,
     Number,
@@ -41,10 +40,6 @@ def symbols(*nodes: Node) -> tuple[Symbol, ...]:
 
 def _name(symbol: Symbol) -> str:
     return symbol.name
-
-
-def has_named_function(node: Node) -> bool:
-    return any(isinstance(part, Call) for part in walk(node))
 
 
 def substituted(node: Node, values: Mapping[Symbol, Node]) -> Node:

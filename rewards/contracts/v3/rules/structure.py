@@ -27,14 +27,12 @@ from veriward.rewards.contracts.v3.tree import (
     Apply,
     Bracketed,
     Constant,
-    Degrees,
     Dots,
     Listing,
     Matrix,
     NamedSet,
     Negation,
     Node,
-    Percent,
     Power,
     Product,
     Quantity,
@@ -55,9 +53,6 @@ from veriward.rewards.verdict import Certainty, Method, Reason
 
 HEDGED = marks.HEDGED
 VECTOR_FORM = "vector_form"
-
-VALUES = (Quantity, Percent, Degrees)
-"""Scalars with a mark."""
 
 
 def compare(
@@ -294,7 +289,7 @@ def several_for_one(candidate: Node, reference: Node, comparer: Comparer) -> Com
     for node, other, swap in ((candidate, reference, False), (reference, candidate, True)):
         if not isinstance(node, Listing | SetOf | Alternatives) or len(node.items) < 2:
             continue
-        if not (is_scalar(other) or isinstance(other, VALUES)):
+        if not (is_scalar(other) or isinstance(other, marks.MARKED)):
             continue
         units = {item.unit for item in node.items if isinstance(item, Quantity)}
         if len(units) > 1 or any(isinstance(item, Relation) for item in node.items):
