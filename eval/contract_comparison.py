@@ -10,7 +10,7 @@ from typing import Any
 
 from veriward.eval.errors import ConfigError
 from veriward.eval.pair_file import read_pairs
-from veriward.rewards import Outcome, Reason, Verdict, get_contract, verify_many
+from veriward.rewards import Outcome, Reason, Verdict, VerdictPool, get_contract, verify_many
 from veriward.rewards.contracts import v2
 from veriward.rewards.normalize import normalize
 from veriward.rewards.response import reasoning_text, response_text
@@ -69,11 +69,13 @@ def compare_contracts(
     *,
     complain: Callable[[str], None],
     on_progress: Callable[[int], None] = lambda done: None,
+    pool: VerdictPool | None = None,
 ) -> ContractComparison:
     """Verify every pair of a file under both contracts.
 
     pairs      JSONL as `grade` takes it, without answer types and options where a contract knows none
     complain   called with one line for each row that is no pair
+    pool       where the comparisons are made; None: the shared pool of this process
     raises     ConfigError for a file that cannot be read or holds no pair
     """
     refused = 0
@@ -92,7 +94,7 @@ def compare_contracts(
         for start in range(0, len(rows), CHUNK):
             chunk = [forms[side] for _, forms in rows[start : start + CHUNK]]
             called = [row for row in chunk if contract != "v1" or not is_costly(row)]
-            decided = iter(verify_many(called, contract=contract))
+            decided = iter(verify_many(called, contract=contract, pool=pool))
             verdicts += [next(decided) if contract != "v1" or not is_costly(row) else None for row in chunk]
             on_progress(len(chunk))
         sides.append(verdicts)

@@ -1,6 +1,6 @@
 """The one evaluation loop: problems to prompts, to responses, to verdicts, to rows on disk, to a summary.
 
-The reference of a problem meets its response only in `verify`, after the response is written.
+The reference of a problem meets its response only in `verify_many`, after the response is written.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from veriward.eval.errors import ConfigError
 from veriward.eval.generators import check_request
@@ -20,7 +21,16 @@ from veriward.eval.metrics import Summary, summarise
 from veriward.eval.problems import Problem, ProblemSet
 from veriward.eval.prompting import PromptTemplate
 from veriward.eval.run_folder import Row, RunFolder
-from veriward.rewards import CONTRACTS, DEFAULT, Outcome, check_reference, fields_for, get_contract, verify
+from veriward.rewards import (
+    CONTRACTS,
+    DEFAULT,
+    Outcome,
+    Verdict,
+    check_reference,
+    fields_for,
+    get_contract,
+    verify_many,
+)
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt
 
 LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "sympy", "python-flint")
@@ -204,11 +214,13 @@ class Recorder:
         if not responses:
             return
         seconds = round((time.perf_counter() - self._since) / responses, 4)
-        rows = [
-            make_row(self._problems[index], self._prompts[index], sample, generation, self._contract, seconds)
+        answers = [
+            Answer(self._problems[index], self._prompts[index], sample, generation)
             for index, generations in finished
             for sample, generation in enumerate(generations)
         ]
+        verdicts = verify_many([answer.to_verify(self._contract) for answer in answers], contract=self._contract)
+        rows = [make_row(answer, verdict, seconds) for answer, verdict in zip(answers, verdicts, strict=True)]
         self._folder.append(rows)
         self._progress.tokens += sum(row["tokens"] for row in rows)
         self._progress.add(rows)
@@ -217,17 +229,34 @@ class Recorder:
         self._since = time.perf_counter()
 
 
-def make_row(
-    problem: Problem, prompt: Prompt, sample: int, generation: Generation, contract: str, seconds: float
-) -> Row:
+class Answer(NamedTuple):
+    """One response to one problem."""
+
+    problem: Problem
+    prompt: Prompt
+    sample: int
+    generation: Generation
+
+    @property
+    def text(self) -> str:
+        """Half surrogate pairs, which no text file can hold, are U+FFFD: the stored text is the text that is judged."""
+        return SURROGATE.sub("\ufffd", self.generation.text)
+
+    def to_verify(self, contract: str) -> dict[str, object]:
+        return {
+            "response": self.text,
+            "reference": self.problem.reference,
+            "truncated": self.generation.truncated,
+            **fields_for(contract, self.problem.columns),
+        }
+
+
+def make_row(answer: Answer, verdict: Verdict, seconds: float) -> Row:
     """One response with its verdict: the line of rows.jsonl.
 
-    Half surrogate pairs, which no text file can hold, become U+FFFD before the verdict, so that the stored text
-    is the text that was judged. `seconds` is the time of the batch, shared out evenly among its responses.
+    `seconds` is the time of the batch, shared out evenly among its responses.
     """
-    text = SURROGATE.sub("\ufffd", generation.text)
-    fields = fields_for(contract, problem.columns)
-    verdict = verify(text, problem.reference, contract=contract, truncated=generation.truncated, **fields)
+    problem, prompt, sample, generation = answer
     if verdict.outcome is Outcome.BAD_REFERENCE:
         raise RuntimeError(
             f"problem {problem.id}: check_reference reads the reference {problem.reference!r}, "
@@ -239,7 +268,7 @@ def make_row(
         "id": problem.id,
         "sample": sample,
         "prompt": prompt,
-        "text": text,
+        "text": answer.text,
         "tokens": len(generation.token_ids),
         "finish_reason": generation.finish_reason,
         "seed": generation.seed,

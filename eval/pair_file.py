@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from veriward.eval.errors import ConfigError
 from veriward.eval.run_folder import lock_file, shorten, to_line
-from veriward.rewards import get_contract, verify_many
+from veriward.rewards import VerdictPool, get_contract, verify_many
 from veriward.rewards.chain import check_row
 from veriward.rewards.task import known_types
 
@@ -85,6 +85,7 @@ def grade_file(
     contract: str,
     complain: Complain,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    pool: VerdictPool | None = None,
 ) -> GradedFile:
     """Grade every row of `pairs` and append its verdict to `out`, in order.
 
@@ -93,6 +94,7 @@ def grade_file(
     out        one line per graded row: `line` (its number in `pairs`), `row` (hash of that line), `id`, the verdict.
                A file of an earlier run is continued if its lines belong to these pairs and this contract.
     complain   called with one line for each row that cannot be graded
+    pool       where the comparisons are made; None: the shared pool of this process
     raises     ConfigError for files that cannot be read or written, or an `out` of something else
     """
     fingerprint = get_contract(contract).fingerprint
@@ -105,7 +107,7 @@ def grade_file(
             good = [
                 pair for line in chunk if (pair := _as_pair(*line, contract, pairs, complain, progress)) is not None
             ]
-            verdicts = verify_many([row for _, _, row in good], contract=contract)
+            verdicts = verify_many([row for _, _, row in good], contract=contract, pool=pool)
             for (number, line, row), verdict in zip(good, verdicts, strict=True):
                 entry = {"line": number, "row": _digest(line), "id": row.get("id"), **verdict.to_row()}
                 progress.add(entry)

@@ -8,8 +8,6 @@ from veriward.rewards.chain import (
     fields_for,
     verify,
     verify_answer,
-    verify_batch,
-    verify_many,
 )
 from veriward.rewards.components import (
     DEFAULT_WEIGHTS,
@@ -24,10 +22,13 @@ from veriward.rewards.components import (
     supported_reward,
 )
 from veriward.rewards.contracts import CONTRACTS, DEFAULT, Contract, get_contract
+from veriward.rewards.pool import VerdictPool, shared_pool, verify_batch, verify_many
 from veriward.rewards.reference import Reference, UnreadableReferenceError, compile_reference
 from veriward.rewards.response import Completion, response_text
 from veriward.rewards.task import ANSWER_TYPES, Options
 from veriward.rewards.verdict import Certainty, Cost, Extraction, Method, Outcome, Reason, Verdict
+from veriward.rewards.verdict_metrics import VerdictMetrics
+from veriward.rewards.worker_pool import WorkerError
 
 __all__ = [
     "ANSWER_TYPES",
@@ -51,6 +52,9 @@ __all__ = [
     "Reference",
     "UnreadableReferenceError",
     "Verdict",
+    "VerdictMetrics",
+    "VerdictPool",
+    "WorkerError",
     "accuracy_reward",
     "check_reference",
     "compile_reference",
@@ -62,6 +66,7 @@ __all__ = [
     "overlong_penalty",
     "repetition_penalty",
     "response_text",
+    "shared_pool",
     "supported_reward",
     "verify",
     "verify_answer",

@@ -1,8 +1,12 @@
-"""verify(): response, extraction, contract, verdict. The one place where the steps meet."""
+"""verify(): response, extraction, contract, verdict. The one place where the steps meet.
+
+Everything here runs in the caller's process. Batches go through `pool`, which has the same steps with the decision in
+a worker process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter_ns
@@ -37,7 +41,7 @@ def verify(
     raises        TypeError and ValueError for wiring mistakes; never for what a model wrote
     """
     task = _task(reference, answer_type, options, contract)
-    return _verify_text(response_text(response), reasoning_text(response), task, contract, truncated)
+    return _verify(Job(response_text(response), reasoning_text(response), task, truncated), contract)
 
 
 def verify_answer(
@@ -49,57 +53,15 @@ def verify_answer(
     options: Mapping[str, object] | Options | None = None,
 ) -> Verdict:
     """Decide whether a bare answer equals the reference; there is no response, so `format_valid` is None."""
-    return _verify_given(_text(candidate), _task(reference, answer_type, options, contract), contract)
-
-
-def verify_many(rows: Iterable[Mapping[str, Any]], *, contract: str = DEFAULT) -> list[Verdict]:
-    """One verdict per row, in order; equal work is done once, and the last batches are remembered.
-
-    A trainer calls every reward function with the same batch, so the second and later calls cost a look-up.
-
-    rows     mappings with `reference` and either `response` (text or chat messages) or, for a bare answer,
-             `prediction`; optional `answer_type`, `options`, `truncated`; other keys are not looked at
-    raises   TypeError and ValueError with the number of the row for wiring mistakes
-    """
-    jobs = []
-    for place, row in enumerate(rows):
-        try:
-            jobs.append(_job(row, contract))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"row {place}: {error}") from error
-    return list(_verify_jobs(tuple(jobs), contract))
-
-
-def verify_batch(
-    completions: Sequence[Completion],
-    references: Sequence[str],
-    *,
-    contract: str = DEFAULT,
-    truncated: Sequence[bool] | None = None,
-) -> list[Verdict]:
-    """`verify_many` in a trainer's shape: (B,) completions, (B,) references and, where known, (B,) cut-off marks.
-
-    raises   ValueError if the lengths differ
-    """
-    cut = [False] * len(completions) if truncated is None else truncated
-    if not len(completions) == len(references) == len(cut):
-        raise ValueError(
-            f"a batch has one reference per completion: got {len(completions)} completions, "
-            f"{len(references)} references, {len(cut)} truncated marks"
-        )
-    rows = [
-        {"response": completion, "reference": reference, "truncated": bool(mark)}
-        for completion, reference, mark in zip(completions, references, cut, strict=True)
-    ]
-    return verify_many(rows, contract=contract)
+    return _verify(Job(_text(candidate), None, _task(reference, answer_type, options, contract), False), contract)
 
 
 def check_row(row: Mapping[str, Any], *, contract: str = DEFAULT) -> None:
     """TypeError or ValueError where `verify_many` would refuse a row, whatever a model wrote in it."""
-    _job(row, contract)
+    job_of(row, contract)
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
     """One row, hashable."""
 
     text: str
@@ -109,7 +71,8 @@ class _Job(NamedTuple):
     truncated: bool
 
 
-def _job(row: Mapping[str, Any], contract: str) -> _Job:
+def job_of(row: Mapping[str, Any], contract: str) -> Job:
+    """A row as `verify_many` takes it. TypeError and ValueError for wiring mistakes."""
     if not isinstance(row, Mapping):
         raise TypeError(f"a row is a mapping with response or prediction, and reference; got {type(row).__name__}")
     row = {
@@ -122,11 +85,11 @@ def _job(row: Mapping[str, Any], contract: str) -> _Job:
         raise ValueError(f"a row has either a 'response' or a 'prediction', got {got}")
     task = _task(row["reference"], row.get("answer_type"), row.get("options"), contract)
     if "prediction" in row:
-        return _Job(_text(row["prediction"]), None, task, False)
+        return Job(_text(row["prediction"]), None, task, False)
     truncated = row.get("truncated", False)
     if not isinstance(truncated, bool):
         raise TypeError(f"'truncated' is true or false, got {truncated!r}")
-    return _Job(response_text(row["response"]), reasoning_text(row["response"]), task, truncated)
+    return Job(response_text(row["response"]), reasoning_text(row["response"]), task, truncated)
 
 
 def _task(
@@ -136,19 +99,6 @@ def _task(
     if not task.is_plain and not get_contract(contract).reads_types:
         raise ValueError(f"contract {contract} knows no answer types and no options; leave them out, or choose v3")
     return task
-
-
-@lru_cache(maxsize=4)
-def _verify_jobs(jobs: tuple[_Job, ...], contract: str) -> tuple[Verdict, ...]:
-    decided: dict[_Job, Verdict] = {}
-    for job in jobs:
-        if job not in decided:
-            decided[job] = (
-                _verify_given(job.text, job.task, contract)
-                if job.reasoning is None
-                else _verify_text(job.text, job.reasoning, job.task, contract, job.truncated)
-            )
-    return tuple(decided[job] for job in jobs)
 
 
 def fields_for(contract: str, columns: Mapping[str, object]) -> dict[str, Any]:
@@ -198,36 +148,35 @@ def explain(
 ) -> Explanation:
     """The verdict that `verify` gives (`bare`: that `verify_answer` gives), with every step on the way."""
     started = perf_counter_ns()
-    task = _task(reference, answer_type, options, contract)
     text = response_text(answer)
-    rules = get_contract(contract)
-    extraction = _given(text) if bare else rules.extract(text, reasoning_text(answer), task, truncated)
-    decision = _decision(extraction, task, contract)
+    task = _task(reference, answer_type, options, contract)
+    job = Job(text, None if bare else reasoning_text(answer), task, truncated)
+    extraction = extraction_of(job, contract)
+    decision = decision_of(extraction, task, contract)
     return Explanation(
-        verdict=_verdict(extraction, decision, task, contract, truncated, started),
+        verdict=verdict_of(job, extraction, decision, contract, _since(started)),
         response=None if bare else text,
         steps=decision.steps,
         refused_at=decision.refused_at,
     )
 
 
-def _verify_text(text: str, reasoning: str, task: Task, contract: str, truncated: bool) -> Verdict:
+def _verify(job: Job, contract: str) -> Verdict:
     started = perf_counter_ns()
-    extraction = get_contract(contract).extract(text, reasoning, task, truncated)
-    return _verdict(extraction, _decision(extraction, task, contract), task, contract, truncated, started)
+    extraction = extraction_of(job, contract)
+    decision = decision_of(extraction, job.task, contract)
+    return verdict_of(job, extraction, decision, contract, _since(started))
 
 
-def _verify_given(candidate: str, task: Task, contract: str) -> Verdict:
-    started = perf_counter_ns()
-    extraction = _given(candidate)
-    return _verdict(extraction, _decision(extraction, task, contract), task, contract, False, started)
+def extraction_of(job: Job, contract: str) -> Extraction:
+    """The answer in a job's response; a bare answer is taken as it is."""
+    if job.reasoning is None:
+        return Extraction(candidate=job.text, how="given", span=None, format_valid=None)
+    return get_contract(contract).extract(job.text, job.reasoning, job.task, job.truncated)
 
 
-def _given(candidate: str) -> Extraction:
-    return Extraction(candidate=candidate, how="given", span=None, format_valid=None)
-
-
-def _decision(extraction: Extraction, task: Task, contract: str) -> Decision:
+def decision_of(extraction: Extraction, task: Task, contract: str) -> Decision:
+    """What the contract says of an extracted answer, or of there being none."""
     rules = get_contract(contract)
     if extraction.candidate is not None:
         return rules.decide(extraction.candidate, task, extraction.flags)
@@ -237,10 +186,8 @@ def _decision(extraction: Extraction, task: Task, contract: str) -> Decision:
     return Decision(outcome=Outcome.NO_ANSWER, reason=Reason.NO_ANSWER, method=None)
 
 
-def _verdict(
-    extraction: Extraction, decision: Decision, task: Task, contract: str, truncated: bool, started: int
-) -> Verdict:
-    elapsed = (perf_counter_ns() - started) // 1_000
+def verdict_of(job: Job, extraction: Extraction, decision: Decision, contract: str, microseconds: int) -> Verdict:
+    """The record of a decision."""
     return Verdict(
         outcome=decision.outcome,
         reason=decision.reason,
@@ -251,7 +198,7 @@ def _verdict(
         candidate_normal=decision.candidate_normal,
         extraction=extraction.how,
         span=extraction.span,
-        reference=task.reference,
+        reference=job.task.reference,
         reference_normal=decision.reference_normal,
         verifier_called=decision.verifier_called,
         flags=extraction.flags + decision.flags,
@@ -259,9 +206,13 @@ def _verdict(
         answer_type=decision.answer_type,
         contract=contract,
         fingerprint=get_contract(contract).fingerprint,
-        truncated=truncated,
-        microseconds=elapsed,
+        truncated=job.truncated,
+        microseconds=microseconds,
     )
+
+
+def _since(started: int) -> int:
+    return (perf_counter_ns() - started) // 1_000
 
 
 def _text(value: object) -> str:

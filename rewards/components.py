@@ -18,10 +18,13 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from veriward.rewards.chain import check_reference, fields_for, verify_many
+from veriward.rewards.chain import check_reference, fields_for
 from veriward.rewards.contracts import DEFAULT, get_contract
+from veriward.rewards.pool import DEADLINE_S, MEMORY_MB, WARN_NOT_DECIDED, VerdictPool, shared_pool
 from veriward.rewards.response import Completion, response_text
-from veriward.rewards.verdict import Outcome, Verdict
+from veriward.rewards.verdict import Certainty, Method, Outcome, Verdict
+from veriward.rewards.verdict_metrics import NOT_DECIDED
+from veriward.rewards.worker_pool import LEAST_MEMORY_MB
 
 LogExtra = Callable[[str, list[Any]], None]
 LogMetric = Callable[[str, float], None]
@@ -33,8 +36,6 @@ TASK_COLUMNS = ("answer_type", "options")
 
 TRAINER_ARGUMENTS = frozenset({"prompts", "trainer_state", "environments"})
 """What TRL passes beside the dataset's columns."""
-
-NOT_DECIDED = frozenset({Outcome.UNSUPPORTED, Outcome.UNDECIDED, Outcome.TIMEOUT, Outcome.CRASHED})
 
 DEFAULT_WEIGHTS: Mapping[str, float] = {"accuracy_reward": 1.0, "format_reward": 0.25, "supported_reward": 0.0}
 """Dyadic, so that equal rewards have a standard deviation of exactly zero; `supported_reward` is logged only."""
@@ -65,6 +66,14 @@ class ComponentSettings:
     """Tokens before the limit over which `overlong_penalty` grows from 0 to -1."""
     repetition_ngram: int = 4
     """Length, in tokens, of the runs that `repetition_penalty` looks for."""
+    workers: int | None = None
+    """Worker processes that verdicts run in; None: VERIWARD_WORKERS, or else 1; 0: in the caller's process."""
+    deadline_s: float = DEADLINE_S
+    """Seconds that one comparison may take before its worker is killed."""
+    memory_mb: int = MEMORY_MB
+    """Address space of a worker in MiB."""
+    warn_not_decided: float = WARN_NOT_DECIDED
+    """Share of verdicts that say nothing about the answer, above which a loud line is printed."""
 
     def __post_init__(self) -> None:
         get_contract(self.contract)
@@ -77,6 +86,19 @@ class ComponentSettings:
             raise ValueError(f"overlong_buffer must be between 0 and max_completion_length, got {self.overlong_buffer}")
         if self.repetition_ngram < 1:
             raise ValueError(f"repetition_ngram must be at least 1 token, got {self.repetition_ngram}")
+        if self.workers is not None and self.workers < 0:
+            raise ValueError(f"workers must be 0 (in the caller's process) or more, got {self.workers}")
+        if self.deadline_s <= 0:
+            raise ValueError(f"deadline_s must be above 0, got {self.deadline_s}")
+        if self.memory_mb < LEAST_MEMORY_MB:
+            raise ValueError(f"memory_mb must be at least {LEAST_MEMORY_MB} MiB, got {self.memory_mb}")
+        if not 0 <= self.warn_not_decided <= 1:
+            raise ValueError(f"warn_not_decided is a share between 0 and 1, got {self.warn_not_decided}")
+
+    @property
+    def pool(self) -> VerdictPool:
+        """Where the verdicts are made: one pool a process for all components with these settings."""
+        return shared_pool(self.workers, self.deadline_s, self.memory_mb, self.warn_not_decided)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +266,7 @@ def judge(
         fields_for(settings.contract, {name: columns[name][row] for name in TASK_COLUMNS if name in columns})
         for row in range(len(completions))
     ]
-    verdicts = verify_many(
+    verdicts = settings.pool.verify_many(
         [
             {"response": completion, "reference": reference, "truncated": truncated, **fields}
             for completion, reference, truncated, fields in zip(completions, references, cut, declared, strict=True)
@@ -339,6 +361,17 @@ def _log_shares(verdicts: Sequence[Verdict], settings: ComponentSettings, log_me
     counts = Counter(verdict.outcome for verdict in verdicts)
     for outcome in Outcome:
         log_metric(f"outcome/{outcome.value}", counts[outcome] / len(verdicts))
+    methods = Counter(verdict.method for verdict in verdicts)
+    for method in Method:
+        log_metric(f"method/{method.value}", methods[method] / len(verdicts))
+    certainties = Counter(verdict.certainty for verdict in verdicts)
+    for certainty in Certainty:
+        log_metric(f"certainty/{certainty.value}", certainties[certainty] / len(verdicts))
+    log_metric("not_decided", sum(counts[outcome] for outcome in NOT_DECIDED) / len(verdicts))
+    times = sorted(verdict.microseconds for verdict in verdicts)
+    for percent in (50, 99):
+        log_metric(f"verdict_ms/p{percent}", times[(len(times) - 1) * percent // 100] / 1000)
+    log_metric("worker_restarts", settings.pool.restarts)
     log_metric("format_valid", sum(verdict.format_valid is True for verdict in verdicts) / len(verdicts))
     if settings.max_completion_length is not None:
         log_metric("truncated", sum(verdict.truncated for verdict in verdicts) / len(verdicts))

@@ -124,6 +124,11 @@ class Reason(StrEnum):
     NOT_OF_DECLARED_TYPE = "not_of_declared_type"
     """Read, but as something else than the task's answer type."""
 
+    TIME_LIMIT = "time_limit"
+    """The worker process had not decided when the time was up, and was killed."""
+    WORKER_DIED = "worker_died"
+    """Two worker processes, one after the other, ended on this item, as when memory runs out."""
+
     REFERENCE_UNSUPPORTED_EXPRESSION = "reference_unsupported_expression"
     REFERENCE_ESTIMATED_COST_TOO_LARGE = "reference_estimated_cost_too_large"
     REFERENCE_UNDEFINED_VALUE = "reference_undefined_value"

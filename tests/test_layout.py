@@ -135,7 +135,7 @@ def dangers(tree: ast.Module) -> Iterator[str]:
                 yield f"line {node.lineno}: from signal import"
             case ast.ImportFrom(names=names) if {"sympify", "parse_expr"} & {alias.name for alias in names}:
                 yield f"line {node.lineno}: import of sympify or parse_expr"
-            case ast.ExceptHandler(type=caught) if catches_everything(caught):
+            case ast.ExceptHandler(type=caught) if catches_everything(caught) and not hands_on(node):
                 yield f"line {node.lineno}: except that catches everything"
 
 
@@ -146,6 +146,13 @@ def catches_everything(caught: ast.expr | None) -> bool:
         case ast.Tuple(elts=several):
             return any(map(catches_everything, several))
     return False
+
+
+def hands_on(handler: ast.ExceptHandler) -> bool:
+    """The first thing it does is to pass the exception on, over a pipe or to another thread."""
+    calls = [node for node in ast.walk(handler.body[0]) if isinstance(node, ast.Call)]
+    given = [argument for call in calls for argument in call.args if isinstance(argument, ast.Name)]
+    return any(argument.id == handler.name for argument in given)
 
 
 @pytest.mark.parametrize("path", JUDGES_TEXT, ids=named)
@@ -166,6 +173,7 @@ def test_model_text_is_never_run_and_no_bug_is_swallowed(path: Path) -> None:
         "try:\n    f()\nexcept:\n    pass",
         "try:\n    f()\nexcept Exception as error:\n    pass",
         "try:\n    f()\nexcept (ValueError, BaseException):\n    pass",
+        "try:\n    f()\nexcept Exception as error:\n    reward = 0.0",
     ],
 )
 def test_the_dangers_are_seen(code: str) -> None:

@@ -25,7 +25,7 @@ if sys.path and Path(sys.path[0] or ".").resolve() == Path(__file__).resolve().p
 
 try:  # light modules only: torch and trl are imported when everything else has been checked
     from veriward.eval.errors import ConfigError, disk_full_in_one_line
-    from veriward.rewards import Component, make_components
+    from veriward.rewards import Component, VerdictPool, make_components
     from veriward.train.batch import BatchPlan, plan_batch
     from veriward.train.configs import Configs, device_of, make_configs, one_line, refuse_missing_packages
     from veriward.train.processes import (
@@ -209,11 +209,15 @@ def train_on(settings: Settings, problems: TrainingSet, plan: BatchPlan, say: Sa
         max_completion_length=configs.grpo.max_completion_length,
         overlong_buffer=settings.run.overlong_buffer,
         stop_token_ids=stop_token_ids,
+        workers=settings.run.verdict_workers,
+        deadline_s=settings.run.verdict_deadline_s,
+        memory_mb=settings.run.verdict_memory_mb,
+        warn_not_decided=settings.run.warn_not_decided,
     )
     try:
         trainer = make_trainer(settings, configs, problems, tokenizer, components, rollouts)
         if metrics is not None:
-            watch(trainer, metrics, say)
+            watch(trainer, metrics, components[0].settings.pool, say)
         say_warnings(settings.output_dir, say)
         result = run_trainer(trainer, settings, plan, say)
     finally:
@@ -236,10 +240,10 @@ def refuse_own_inputs(settings: Settings) -> None:
             raise ConfigError(f"output_dir '{settings.output_dir}' holds {name} '{value}'; choose another folder")
 
 
-def watch(trainer: Any, metrics: JsonLines, say: Say) -> None:
+def watch(trainer: Any, metrics: JsonLines, pool: VerdictPool, say: Say) -> None:
     from veriward.train.trainer import MetricsCallback
 
-    trainer.add_callback(MetricsCallback(metrics, say))
+    trainer.add_callback(MetricsCallback(metrics, pool, say))
 
 
 def make_trainer(

@@ -20,6 +20,8 @@ import yaml
 
 from veriward.eval.errors import ConfigError
 from veriward.rewards import CONTRACTS, DEFAULT, DEFAULT_WEIGHTS
+from veriward.rewards.pool import DEADLINE_S, MEMORY_MB, WARN_NOT_DECIDED
+from veriward.rewards.worker_pool import LEAST_MEMORY_MB
 from veriward.train.cross_checks import CROSS_CHECKS
 from veriward.train.keys import (
     LIBRARY_SOURCES,
@@ -90,6 +92,17 @@ class RunSettings:
         default="pay",
         metadata={"help": "whether a right answer outside a box earns accuracy", "choices": ("pay", "zero")},
     )
+    verdict_workers: int | None = field(
+        default=None, metadata={"help": "processes that verdicts of a rank run in; unset: 1; 0: in the trainer itself"}
+    )
+    verdict_deadline_s: float = field(
+        default=DEADLINE_S, metadata={"help": "seconds a comparison may take before its process is killed"}
+    )
+    verdict_memory_mb: int = field(default=MEMORY_MB, metadata={"help": "address space of such a process in MiB"})
+    warn_not_decided: float = field(
+        default=WARN_NOT_DECIDED,
+        metadata={"help": "share of verdicts that say nothing about the answer, above which a loud line is printed"},
+    )
     unreadable_references: str = field(
         default="exclude",
         metadata={
@@ -117,7 +130,10 @@ class RunSettings:
     )
 
     def __post_init__(self) -> None:
-        for name, least in (("max_problems", 1), ("prepare_timeout", 1), ("overlong_buffer", 0)):
+        for name, least in (
+            *(("max_problems", 1), ("prepare_timeout", 1), ("overlong_buffer", 0), ("verdict_workers", 0)),
+            *(("verdict_deadline_s", 0.01), ("verdict_memory_mb", LEAST_MEMORY_MB), ("warn_not_decided", 0)),
+        ):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name} is {value}; it must be at least {least}")

@@ -19,8 +19,8 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from veriward.rewards import ComponentSettings, response_text
-from veriward.rewards.components import judge
+from veriward.rewards import ComponentSettings, VerdictPool, response_text
+from veriward.rewards.components import TASK_COLUMNS, judge
 from veriward.train.prompts import REFERENCE
 from veriward.train.rollouts import JsonLines, metrics_row, rollout_rows
 
@@ -65,8 +65,8 @@ class RecordingTrainer(GRPOTrainer):
         rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         first = self.accelerator.process_index * len(prompts)
         own = rewards[first : first + len(prompts)].tolist()
-        references = {REFERENCE: [row[REFERENCE] for row in inputs]}
-        verdicts = judge(completions, completion_ids_list, references, self._component_settings)
+        columns = {name: [row[name] for row in inputs] for name in (REFERENCE, *TASK_COLUMNS) if name in inputs[0]}
+        verdicts = judge(completions, completion_ids_list, columns, self._component_settings)
         self._rollouts.write(
             rollout_rows(
                 step=self.state.global_step + 1,
@@ -114,12 +114,13 @@ def cut_after_stop(
 class MetricsCallback(TrainerCallback):
     """Every log row into metrics.jsonl, and one line per row for the person who watches. Rank 0 only."""
 
-    def __init__(self, metrics: JsonLines, say: Callable[[str], None]) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: JsonLines, pool: VerdictPool, say: Callable[[str], None]) -> None:
+        self._metrics, self._pool = metrics, pool
         self._say = say
         self._started = time.monotonic()
         self._first_step: int | None = None
         self._steps_without_reward = 0
+        self._rows = 0
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -142,6 +143,15 @@ class MetricsCallback(TrainerCallback):
         if "reward" in logs:
             self._warn_if_nothing_is_right(logs)
             self._say(progress_line(state.global_step, state.max_steps, logs, self._seconds_left(state)))
+            self._rows += 1
+            if self._rows % VERDICT_LINE_EVERY == 0:
+                self._say(self._pool.line())
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if state.is_world_process_zero and self._rows % VERDICT_LINE_EVERY:
+            self._say(self._pool.line())
 
     def _warn_if_nothing_is_right(self, logs: dict[str, Any]) -> None:
         if logs.get("outcome/correct", 0.0) > 0:
@@ -158,6 +168,9 @@ class MetricsCallback(TrainerCallback):
         done = state.global_step - (self._first_step or 0)
         return (time.monotonic() - self._started) / max(1, done) * (state.max_steps - state.global_step)
 
+
+VERDICT_LINE_EVERY = 50
+"""Log rows between two lines about the verdicts of rank 0."""
 
 PATIENCE = 5
 """Log rows without one right answer before a word is said."""

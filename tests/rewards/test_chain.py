@@ -129,6 +129,8 @@ def test_every_refusal_has_its_twin_for_references():
         Reason.OVER_BUDGET,
         Reason.NOT_SETTLED,
         Reason.KINDS_NOT_COMPARED,
+        Reason.TIME_LIMIT,
+        Reason.WORKER_DIED,
         Reason.NARROWER_DOMAIN,
         Reason.TEXT_NOT_EXPECTED,
         Reason.HEDGED,

@@ -10,10 +10,10 @@ from veriward.rewards import (
     REFERENCE_COLUMNS,
     ComponentSettings,
     accuracy_reward,
-    chain,
     format_reward,
     make_components,
     overlong_penalty,
+    pool,
     repetition_penalty,
     supported_reward,
 )
@@ -195,18 +195,18 @@ def test_an_impossible_setting_is_refused(settings, message):
 
 
 def test_all_components_of_a_batch_share_one_verdict_per_completion(monkeypatch):
-    asked = []
-    original = chain._verify_text
+    extracted = []
+    original = pool.extraction_of
 
-    def counted(text, *rest):
-        asked.append(text)
-        return original(text, *rest)
+    def counted(job, contract):
+        extracted.append(job.text)
+        return original(job, contract)
 
-    monkeypatch.setattr(chain, "_verify_text", counted)
+    monkeypatch.setattr(pool, "extraction_of", counted)
     completions = [f"share one verdict {number}" for number in (1, 2, 3, 3)]
     for component in make_components():
         component(completions=completions, answer=["1", "1", "1", "1"])
-    assert len(asked) == 3
+    assert len(extracted) == 3
 
 
 def test_columns_and_shares_are_logged():

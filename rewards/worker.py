@@ -1,0 +1,227 @@
+"""A child process that calls one function, item by item, and may be killed at any moment.
+
+`worker_pool` starts it and speaks to it over its standard input and output, in frames: four bytes of length, then JSON.
+No pickle, since what comes in was written by a model.
+
+    in   {"function": "module:function", "setup": …, "deadline_s": …, "memory_mb": …}
+    out  ["ready", what could not be limited, stamp of the rules]    or ["failed", traceback]
+    in   [item, item, …]
+    out  ["begun", CPU seconds so far], then for each item, as soon as it is there,
+         ["value", value, microseconds, CPU seconds so far] or ["raised", traceback]; then ["done", resident MiB]
+
+Limits that it sets on itself: address space, CPU seconds of one item, no core file, small files. It is the first that
+the kernel takes when memory runs out, and it leaves when its input ends or its parent is gone. A limit of CPU time also
+ends an orphan that is busy in C code, where no thread of its own can run. The parent's death is not asked of the kernel
+(PDEATHSIG): that comes when the *thread* that started the child ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+import os
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+OUT_OF_MEMORY = 77
+"""Exit code of a worker that had no memory left."""
+
+LARGEST_FILE = 64 << 20
+
+MIB = 1 << 20
+
+_LENGTH = struct.Struct(">I")
+
+
+class Channel:
+    """Frames over two file descriptors."""
+
+    def __init__(self, source: int, target: int) -> None:
+        self._source, self._target = source, target
+        self._buffer = bytearray()
+
+    def read(self) -> Any:
+        """The next frame; EOFError where the other side is gone."""
+        head = self._take(_LENGTH.size)
+        return json.loads(self._take(_LENGTH.unpack(head)[0]))
+
+    def write(self, value: Any) -> None:
+        self.write_bytes(frame(value))
+
+    def write_bytes(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._target, rest) :]
+
+    def _take(self, count: int) -> bytes:
+        while len(self._buffer) < count:
+            piece = os.read(self._source, 1 << 16)
+            if not piece:
+                raise EOFError
+            self._buffer += piece
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return taken
+
+
+def frame(value: Any) -> bytes:
+    """A JSON value as it goes over the pipe; TypeError and ValueError for what JSON cannot hold."""
+    body = json.dumps(value).encode("ascii")
+    return _LENGTH.pack(len(body)) + body
+
+
+def main() -> int:
+    channel = take_standard_streams()
+    try:
+        start = channel.read()
+    except EOFError:
+        return 0
+    unlimited = limit_memory_and_files(start["memory_mb"])
+    threading.Thread(target=leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    try:
+        function = load(start["function"], start["setup"])
+    except MemoryError:
+        return OUT_OF_MEMORY
+    except (Exception, SystemExit) as failure:  # noqa: BLE001  for the person who named the function
+        channel.write(["failed", in_words(failure)])
+        return 1
+    arm = cpu_limit(start["deadline_s"])
+    if arm is None:
+        unlimited.append("CPU time")
+    try:
+        channel.write(["ready", unlimited, rules_stamp()])
+        while True:
+            serve(channel, function, arm)
+    except (EOFError, BrokenPipeError):
+        return 0
+    except MemoryError:
+        return OUT_OF_MEMORY
+
+
+def serve(channel: Channel, function: Callable[[Any], Any], arm: Callable[[], None] | None) -> None:
+    """One batch: each value leaves as soon as it is there, so that the item at fault is known if this process dies."""
+    items = channel.read()
+    prepare = getattr(function, "before_batch", None)
+    if prepare is not None:
+        prepare(items)
+    channel.write(["begun", time.process_time()])
+    for item in items:
+        if arm is not None:
+            arm()
+        started = time.perf_counter_ns()
+        try:
+            value = function(item)
+            reply = frame(["value", value, (time.perf_counter_ns() - started) // 1_000, time.process_time()])
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        except (Exception, SystemExit) as bug:  # noqa: BLE001  raised again in the parent, with the item
+            reply = frame(["raised", in_words(bug)])
+        channel.write_bytes(reply)
+    channel.write(["done", resident_mib()])
+
+
+def in_words(failure: BaseException) -> str:
+    return "".join(traceback.format_exception(failure))
+
+
+def take_standard_streams() -> Channel:
+    """The pipes for frames alone: whatever is printed goes where errors go, and nothing can be read from a terminal."""
+    channel = Channel(os.dup(0), os.dup(1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return channel
+
+
+def load(name: str, setup: dict[str, Any] | None) -> Callable[[Any], Any]:
+    """The function of 'module:function'; with a setup, what the function returns for it."""
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    made: Callable[[Any], Any] = found if setup is None else found(**setup)
+    return made
+
+
+def limit_memory_and_files(memory_mb: int | None) -> list[str]:
+    """Set every limit that holds for the whole life; returns the names of those that this system refuses."""
+    with suppress(OSError):  # only Linux has such a choice
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    try:
+        import resource
+    except ImportError:
+        return ["memory"]
+    lower(resource.RLIMIT_CORE, 0)
+    lower(resource.RLIMIT_FSIZE, LARGEST_FILE)
+    if memory_mb is None or lower(resource.RLIMIT_AS, memory_mb * MIB):
+        return []
+    return ["memory"]
+
+
+def lower(limit: int, value: int) -> bool:
+    """Lower a soft limit, and say whether that was possible."""
+    import resource
+
+    _, hard = resource.getrlimit(limit)
+    try:
+        resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def cpu_limit(deadline_s: float) -> Callable[[], None] | None:
+    """A function that gives the next item its CPU seconds, or None where there is no such limit.
+
+    The limit counts the whole life of a process, in whole seconds, so it is moved on before each item.
+    """
+    try:
+        import resource
+    except ImportError:
+        return None
+    last = 0
+
+    def arm() -> None:
+        nonlocal last
+        end = math.ceil(time.process_time() + deadline_s)
+        if end != last:
+            lower(resource.RLIMIT_CPU, end)
+            last = end
+
+    return arm if lower(resource.RLIMIT_CPU, math.ceil(time.process_time() + deadline_s)) else None
+
+
+def leave_with_parent(parent: int) -> None:
+    """End the process once its parent is another one: an item that sleeps uses no CPU time and reads no pipe."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
+
+
+def resident_mib() -> float:
+    """Memory in use now; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def rules_stamp() -> str:
+    """Of every source file of this package: a worker started later must decide by the rules its parent began with."""
+    content = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        content.update(path.name.encode() + b"\0" + path.read_bytes())
+    return content.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
