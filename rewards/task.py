@@ -97,6 +97,10 @@ class Task:
     answer_type: str = "auto"
     options: Options = PLAIN_OPTIONS
 
+    def __hash__(self) -> int:
+        """Without the options: tasks are keys of every batch, and few differ in their options alone."""
+        return hash((self.reference, self.answer_type))
+
     @property
     def is_plain(self) -> bool:
         """Nothing but a reference: all that contracts v1 and v2 know."""

@@ -4,7 +4,7 @@
     python -m veriward.scripts.bench_verifier --shared FOLDER            and every case file and data file in there
     python -m veriward.scripts.bench_verifier --shared FOLDER --prm800k CHECKOUT    and PRM800K's grader as a peer
 
-The peer is math-verify, where it is installed (`pip install math-verify[antlr4_13_2]`). Everything is warmed up before
+The peer is math-verify, where it is installed (`pip install 'veriward[peers]'`). Everything is warmed up before
 it is timed. `--only PART` runs one part; `--contract NAME` looks at another contract than v3.
 """
 

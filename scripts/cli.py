@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 import time
 from importlib.metadata import version
@@ -23,6 +24,8 @@ from veriward.scripts.display import (
     first_lines,
     grading_table,
     result_table,
+    show_attack,
+    show_attacking,
     show_comparison,
     show_grading,
     show_progress,
@@ -31,7 +34,7 @@ from veriward.scripts.display import (
 )
 
 if TYPE_CHECKING:
-    from veriward.rewards import Explanation
+    from veriward.rewards import Explanation, VerdictPool
 
 
 class OneLineErrors(TyperGroup):
@@ -101,6 +104,11 @@ TypeOption = Annotated[
 OptionsOption = Annotated[
     list[str] | None, typer.Option("--option", help="As tolerance=0.01; may be repeated.", metavar="NAME=VALUE")
 ]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(help="Processes that verdicts run in; 0: this one, without deadline.", show_default="one a core"),
+]
+DeadlineOption = Annotated[float, typer.Option(help="Seconds a comparison may take before its process is killed.")]
 TruncatedOption = Annotated[bool, typer.Option("--truncated", help="The response was cut off.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -122,6 +130,19 @@ def verify(
         print(json.dumps(explanation.verdict.to_row()))
     else:
         Console().print(verdict_table(explanation.verdict))
+
+
+def made_pool(workers: int | None, deadline_s: float) -> VerdictPool:
+    """Worker processes for a command, as many as there are cores; a mistake of the person's is one line."""
+    from veriward.rewards import VerdictPool
+    from veriward.rewards.pool import WORKERS_VARIABLE, cores
+
+    if workers is None and WORKERS_VARIABLE not in os.environ:
+        workers = cores()
+    try:
+        return VerdictPool(workers, deadline_s)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def decide(
@@ -166,6 +187,8 @@ def grade(
     pairs: Annotated[Path, typer.Argument(help="JSONL: response or prediction, and reference.", metavar="PAIRS.jsonl")],
     out: Annotated[Path, typer.Option(help="JSONL of verdicts, one line a row.", metavar="VERDICTS.jsonl")],
     contract: ContractOption = None,
+    workers: WorkersOption = None,
+    deadline: DeadlineOption = 1.0,
     as_json: JsonOption = False,
 ) -> None:
     """Verify a file of pairs, row by row. The same command again goes on where it was stopped.
@@ -177,14 +200,16 @@ def grade(
     from veriward.rewards import DEFAULT
 
     console = Console(stderr=True)
+    pool = made_pool(workers, deadline)
     try:
-        with disk_full_in_one_line(out), show_grading(console, pairs) as on_progress:
+        with pool, disk_full_in_one_line(out), show_grading(console, pairs) as on_progress:
             result = grade_file(
                 pairs,
                 out,
                 contract=known_contract(contract or DEFAULT),
                 complain=first_lines(console),
                 on_progress=on_progress,
+                pool=pool,
             )
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on from here: {out} keeps what is graded", file=sys.stderr)
@@ -193,6 +218,8 @@ def grade(
         print(json.dumps(result.to_row()))
     else:
         Console().print(grading_table(result))
+        if pool.metrics.verdicts:
+            Console().print(pool.line(), highlight=False)
     if result.refused:
         raise typer.Exit(complain(f"veriward grade: {result.refused} of {result.rows} rows are no pairs, and left out"))
 
@@ -244,6 +271,8 @@ def compare(
     second: Annotated[str, typer.Argument(help="Grading contract, as 'v3'.")],
     out: Annotated[Path | None, typer.Option(help="JSONL of every disagreement.")] = None,
     show: Annotated[int, typer.Option(help="Disagreements printed.")] = 20,
+    workers: WorkersOption = None,
+    deadline: DeadlineOption = 1.0,
     as_json: JsonOption = False,
 ) -> None:
     """Verify the same pairs under two contracts: matrix of outcomes, and each disagreement with both reasons.
@@ -254,7 +283,7 @@ def compare(
 
     console = Console(stderr=True)
     if out is not None:
-        refuse_output(out, pairs)
+        refuse_output(out)
     with console.status("0 verdicts") as status:
         done = 0
 
@@ -263,13 +292,15 @@ def compare(
             done += more
             status.update(f"{done:,} verdicts")
 
-        result = compare_contracts(
-            pairs,
-            known_contract(first),
-            known_contract(second),
-            complain=first_lines(console),
-            on_progress=on_progress,
-        )
+        with made_pool(workers, deadline) as pool:
+            result = compare_contracts(
+                pairs,
+                known_contract(first),
+                known_contract(second),
+                complain=first_lines(console),
+                on_progress=on_progress,
+                pool=pool,
+            )
     if out is not None:
         try:
             out.write_text("".join(json.dumps(row) + "\n" for row in result.disagreements), encoding="utf-8")
@@ -383,7 +414,97 @@ def audit(
         raise typer.Exit(1)
 
 
-def refuse_output(out: Path, pairs: Path) -> None:
+@app.command()
+def attack(
+    contract: Annotated[
+        list[str] | None, typer.Option(help="Grading contract.", show_default="the current one", metavar="NAME")
+    ] = None,
+    peer: Annotated[list[str] | None, typer.Option(help="'math-verify' or 'trl'.", metavar="NAME")] = None,
+    function: Annotated[
+        list[str] | None, typer.Option(help="Reward function in TRL's call, or what makes one.", metavar="PKG.MOD:NAME")
+    ] = None,
+    server: Annotated[
+        list[str] | None, typer.Option(help="HTTP judge; VERIWARD_SERVER_TOKEN is its bearer token.", metavar="URL")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the cases.")] = 0,
+    per_family: Annotated[int, typer.Option(help="Cases drawn from each family.")] = 40,
+    family: Annotated[
+        list[str] | None, typer.Option(help="Only this family; may be repeated.", show_default="all", metavar="NAME")
+    ] = None,
+    deadline: Annotated[float, typer.Option(help="Seconds after which a call hangs.")] = 2.0,
+    threshold: Annotated[float, typer.Option(help="A reward above it pays.")] = 0.5,
+    plain: Annotated[bool, typer.Option("--plain", help="Functions get texts, and no chat messages.")] = False,
+    column: Annotated[
+        str | None, typer.Option(help="The reference column of a function.", show_default="every usual one")
+    ] = None,
+    server_format: Annotated[str, typer.Option(help="'veriward', 'openrlhf' or 'openai'.")] = "veriward",
+    judge_model: Annotated[
+        str | None, typer.Option(help="Model that an OpenAI-compatible server is asked for.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON of every finding.", metavar="FILE.json")] = None,
+    page: Annotated[
+        list[Path] | None, typer.Option(help="Page whose attack tables are replaced.", metavar="PAGE.md")
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Exit code 1 if found, as wrong-accepts,hangs,crashes.", metavar="FINDINGS")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Attack reward functions: wrong accepts and rejects, hangs, crashes, by families of hostile and honest answers.
+
+    Each target runs in a process of its own, which is killed where it hangs. Several targets stand side by side.
+    """
+    from veriward.eval.attack.cases import attack_cases
+    from veriward.eval.attack.report import check_markers, findings_named, replace_tables, to_row
+    from veriward.eval.attack.run import AttackSettings
+    from veriward.eval.attack.run import attack as run_attack
+    from veriward.eval.attack.targets import Target
+    from veriward.rewards import DEFAULT
+
+    nothing_named = not (contract or peer or function or server)
+    targets = [
+        *(Target(kind="contract", name=name) for name in ([DEFAULT] if nothing_named else contract or [])),
+        *(Target(kind="peer", name=name) for name in peer or []),
+        *(Target(kind="function", name=name, plain=plain, column=column) for name in function or []),
+        *(
+            Target(kind="server", name=url, server_format=server_format, judge_model=judge_model)
+            for url in server or []
+        ),
+    ]
+    settings = AttackSettings(
+        seed=seed,
+        per_family=per_family,
+        families=tuple(family) if family else None,
+        deadline_s=deadline,
+        threshold=threshold,
+    )
+    failing = findings_named(fail_on)
+    if out is not None:
+        refuse_output(out)
+    for path in page or []:
+        check_markers(path)
+    cases = attack_cases(seed=seed, per_family=per_family, families=settings.families)
+    with show_attacking(Console(stderr=True), len(targets), len(cases)) as on_progress:
+        run = run_attack(targets, cases, settings, on_progress)
+    if out is not None:
+        try:
+            out.write_text(json.dumps(to_row(run), indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{out}: cannot be written: {error.strerror}; choose another --out") from error
+    if as_json:
+        print(json.dumps(to_row(run)))
+    else:
+        show_attack(run, Console())
+    if run.stopped:
+        print("stopped; the figures are of the calls until then", file=sys.stderr)
+        raise typer.Exit(130)
+    for path in page or []:
+        replace_tables(path, run)
+    if run.faults(failing):
+        raise typer.Exit(1)
+
+
+def refuse_output(out: Path) -> None:
     """Before the work: a file that is there is not overwritten, and the folder must exist."""
     if out.exists():
         raise ConfigError(f"{out}: is there already; choose another --out")

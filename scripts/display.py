@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from veriward.eval.attack.run import AttackRun, TargetReport
     from veriward.eval.contract_comparison import ContractComparison
     from veriward.eval.loop import EvalResult, Progress
     from veriward.eval.pair_file import GradedFile
@@ -184,6 +185,117 @@ def line_printer(console: Console) -> Callable[[Progress], None]:
             )
 
     return on_progress
+
+
+@contextlib.contextmanager
+def show_attacking(console: Console, targets: int, cases: int) -> Iterator[Callable[[TargetReport], None]]:
+    """A bar over all calls on a terminal, now and then a line elsewhere."""
+    total, last = targets * cases, -float("inf")
+    begun: list[TargetReport] = []
+
+    def counts(report: TargetReport) -> tuple[int, str]:
+        from veriward.eval.attack.report import kinds_in_words
+
+        if not any(report is other for other in begun):
+            begun.append(report)
+        done = (len(begun) - 1) * cases + len(report.results)
+        return done, f"{report.target.label}: {kinds_in_words(report.results) or 'nothing found yet'}"
+
+    if not console.is_terminal:
+
+        def print_now_and_then(report: TargetReport) -> None:
+            nonlocal last
+            done, text = counts(report)
+            now = time.perf_counter()
+            if report.results and now - last >= SECONDS_BETWEEN_LINES:
+                last = now
+                console.print(printable(f"{done}/{total} calls · {text}"), soft_wrap=True)
+
+        yield print_now_and_then
+        return
+    with CountsBelow(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("", total=total)
+
+        def on_progress(report: TargetReport) -> None:
+            done, text = counts(report)
+            bar.update(task, completed=done, description=text)
+
+        yield on_progress
+
+
+def show_attack(run: AttackRun, console: Console) -> None:
+    """One target in full, or several side by side; then every mechanism that worked, with its first example."""
+    if not run.reports:
+        return
+    console.print(one_target_table(run) if len(run.reports) == 1 else side_by_side_table(run))
+    for report in run.reports:
+        show_mechanisms(report, console)
+
+
+def one_target_table(run: AttackRun) -> Table:
+    from veriward.eval.attack.run import FAULTS
+
+    (report,) = run.reports
+    print_of = f", fingerprint {report.target.fingerprint}" if report.target.fingerprint else ""
+    table = Table(title=f"{report.target.label}{print_of}, seed {run.settings.seed}", title_justify="left")
+    table.add_column("family", no_wrap=True)
+    for head in ("cases", *(finding.plural for finding in FAULTS), "seconds"):
+        table.add_column(head, justify="right")
+
+    def add(name: str, family: str | None) -> None:
+        counts = report.counts(family)
+        faults = [f"{counts[finding]:,}" if counts[finding] else "·" for finding in FAULTS]
+        table.add_row(name, f"{report.cases(family):,}", *faults, f"{report.seconds(family):,.1f}")
+
+    for family in run.families:
+        add(family, family)
+    table.add_section()
+    add("all", None)
+    return table
+
+
+def side_by_side_table(run: AttackRun) -> Table:
+    from veriward.eval.attack.report import cell
+
+    title = "wrong answers paid / right answers refused / right answers left undecided / hangs, crashes and exceptions"
+    table = Table(title=f"{title}; seed {run.settings.seed}", title_justify="left")
+    for head in ("family", "cases", *(report.target.label for report in run.reports)):
+        table.add_column(printable(head), justify="left" if head == "family" else "right")
+    for family in run.families:
+        cases = sum(1 for case in run.cases if case.family == family)
+        table.add_row(family, f"{cases:,}", *(cell(report, family) for report in run.reports))
+    table.add_section()
+    table.add_row("all", f"{len(run.cases):,}", *(cell(report) for report in run.reports))
+    table.add_row("seconds", "", *(f"{report.seconds():,.1f}" for report in run.reports))
+    return table
+
+
+def show_mechanisms(report: TargetReport, console: Console) -> None:
+    from veriward.eval.attack.cases import MECHANISMS
+    from veriward.eval.attack.report import always_the_same_exception, kinds_in_words
+
+    found = report.mechanisms()
+    known = sum(1 for name in MECHANISMS if name in found)
+    console.print(
+        printable(f"{report.target.label}: {len(found)} mechanisms, {known} of the {len(MECHANISMS)} known ones"),
+        soft_wrap=True,
+    )
+    same = always_the_same_exception(report)
+    if same is not None:
+        console.print(printable(f"    every call raised: {same}"), soft_wrap=True)
+        console.print("    is it called as it wants to be? see --plain and --column", highlight=False)
+        return
+    for name, results in found.items():
+        first = results[0]
+        console.print(printable(f"  {name}: {kinds_in_words(results)}"), soft_wrap=True)
+        said = first.detail or f"paid {first.value:g}"
+        example = f"    {first.case.id}: {end_of(first.case.completion)}  for  {shorten(first.case.reference)}: {said}"
+        console.print(printable(example), soft_wrap=True)
+
+
+def end_of(text: str) -> str:
+    """The part of a response in which its answer mostly stands."""
+    return text if len(text) <= 80 else f"…{text[-79:]}"
 
 
 def running_counts(progress: Progress) -> str:

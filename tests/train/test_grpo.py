@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("trl")
 
 from veriward.eval.errors import ConfigError
-from veriward.rewards import get_contract
+from veriward.rewards import VerdictPool, get_contract
 from veriward.train.grpo import interrupted_in_words, main, refuse_own_inputs, train, weight_warnings
 from veriward.train.processes import launcher_warnings
 from veriward.train.rollouts import read_lines
@@ -316,7 +316,7 @@ def test_a_missing_problem_file_is_no_data_set_to_be_fetched(words, capsys):
 
 def test_some_steps_without_one_right_answer_are_warned_of_once():
     said = []
-    callback = MetricsCallback(metrics=None, say=said.append)
+    callback = MetricsCallback(metrics=None, pool=VerdictPool(workers=0), say=said.append)
     for _ in range(8):
         callback._warn_if_nothing_is_right({"outcome/correct": 0.0})
     assert [line.split(",")[0] for line in said] == ["WARNING: 5 steps and not one right answer"]
@@ -324,7 +324,7 @@ def test_some_steps_without_one_right_answer_are_warned_of_once():
 
 def test_one_right_answer_is_enough_to_say_nothing():
     said = []
-    callback = MetricsCallback(metrics=None, say=said.append)
+    callback = MetricsCallback(metrics=None, pool=VerdictPool(workers=0), say=said.append)
     for share in (0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0):
         callback._warn_if_nothing_is_right({"outcome/correct": share})
     assert said == []

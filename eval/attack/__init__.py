@@ -1,0 +1,1 @@
+"""The attack suite: cases with a known truth, run against any reward function."""
