@@ -20,17 +20,28 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from veriward.eval.errors import ConfigError, disk_full_in_one_line
+from veriward.scripts.attack_command import attack
 from veriward.scripts.display import (
     first_lines,
     grading_table,
     result_table,
-    show_attack,
-    show_attacking,
     show_comparison,
     show_grading,
     show_progress,
     show_references,
     verdict_table,
+)
+from veriward.scripts.options import (
+    AnswerOption,
+    ContractOption,
+    DeadlineOption,
+    JsonOption,
+    OptionsOption,
+    TruncatedOption,
+    TypeOption,
+    WorkersOption,
+    known_contract,
+    refuse_output,
 )
 
 if TYPE_CHECKING:
@@ -92,25 +103,6 @@ def start(
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
-
-
-ContractOption = Annotated[
-    str | None, typer.Option("--contract", help="Grading contract.", show_default="the current one", metavar="NAME")
-]
-AnswerOption = Annotated[bool, typer.Option("--answer", help="The first argument is a bare answer, no response.")]
-TypeOption = Annotated[
-    str | None, typer.Option("--answer-type", help="As 'list'.", show_default="read off the reference")
-]
-OptionsOption = Annotated[
-    list[str] | None, typer.Option("--option", help="As tolerance=0.01; may be repeated.", metavar="NAME=VALUE")
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(help="Processes that verdicts run in; 0: this one, without deadline.", show_default="one a core"),
-]
-DeadlineOption = Annotated[float, typer.Option(help="Seconds a comparison may take before its process is killed.")]
-TruncatedOption = Annotated[bool, typer.Option("--truncated", help="The response was cut off.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -414,110 +406,7 @@ def audit(
         raise typer.Exit(1)
 
 
-@app.command()
-def attack(
-    contract: Annotated[
-        list[str] | None, typer.Option(help="Grading contract.", show_default="the current one", metavar="NAME")
-    ] = None,
-    peer: Annotated[list[str] | None, typer.Option(help="'math-verify' or 'trl'.", metavar="NAME")] = None,
-    function: Annotated[
-        list[str] | None, typer.Option(help="Reward function in TRL's call, or what makes one.", metavar="PKG.MOD:NAME")
-    ] = None,
-    server: Annotated[
-        list[str] | None, typer.Option(help="HTTP judge; VERIWARD_SERVER_TOKEN is its bearer token.", metavar="URL")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the cases.")] = 0,
-    per_family: Annotated[int, typer.Option(help="Cases drawn from each family.")] = 40,
-    family: Annotated[
-        list[str] | None, typer.Option(help="Only this family; may be repeated.", show_default="all", metavar="NAME")
-    ] = None,
-    deadline: Annotated[float, typer.Option(help="Seconds after which a call hangs.")] = 2.0,
-    threshold: Annotated[float, typer.Option(help="A reward above it pays.")] = 0.5,
-    plain: Annotated[bool, typer.Option("--plain", help="Functions get texts, and no chat messages.")] = False,
-    column: Annotated[
-        str | None, typer.Option(help="The reference column of a function.", show_default="every usual one")
-    ] = None,
-    server_format: Annotated[str, typer.Option(help="'veriward', 'openrlhf' or 'openai'.")] = "veriward",
-    judge_model: Annotated[
-        str | None, typer.Option(help="Model that an OpenAI-compatible server is asked for.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="JSON of every finding.", metavar="FILE.json")] = None,
-    page: Annotated[
-        list[Path] | None, typer.Option(help="Page whose attack tables are replaced.", metavar="PAGE.md")
-    ] = None,
-    fail_on: Annotated[
-        str | None, typer.Option(help="Exit code 1 if found, as wrong-accepts,hangs,crashes.", metavar="FINDINGS")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Attack reward functions: wrong accepts and rejects, hangs, crashes, by families of hostile and honest answers.
-
-    Each target runs in a process of its own, which is killed where it hangs. Several targets stand side by side.
-    """
-    from veriward.eval.attack.cases import attack_cases
-    from veriward.eval.attack.report import check_markers, findings_named, replace_tables, to_row
-    from veriward.eval.attack.run import AttackSettings
-    from veriward.eval.attack.run import attack as run_attack
-    from veriward.eval.attack.targets import Target
-    from veriward.rewards import DEFAULT
-
-    nothing_named = not (contract or peer or function or server)
-    targets = [
-        *(Target(kind="contract", name=name) for name in ([DEFAULT] if nothing_named else contract or [])),
-        *(Target(kind="peer", name=name) for name in peer or []),
-        *(Target(kind="function", name=name, plain=plain, column=column) for name in function or []),
-        *(
-            Target(kind="server", name=url, server_format=server_format, judge_model=judge_model)
-            for url in server or []
-        ),
-    ]
-    settings = AttackSettings(
-        seed=seed,
-        per_family=per_family,
-        families=tuple(family) if family else None,
-        deadline_s=deadline,
-        threshold=threshold,
-    )
-    failing = findings_named(fail_on)
-    if out is not None:
-        refuse_output(out)
-    for path in page or []:
-        check_markers(path)
-    cases = attack_cases(seed=seed, per_family=per_family, families=settings.families)
-    with show_attacking(Console(stderr=True), len(targets), len(cases)) as on_progress:
-        run = run_attack(targets, cases, settings, on_progress)
-    if out is not None:
-        try:
-            out.write_text(json.dumps(to_row(run), indent=1) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"{out}: cannot be written: {error.strerror}; choose another --out") from error
-    if as_json:
-        print(json.dumps(to_row(run)))
-    else:
-        show_attack(run, Console())
-    if run.stopped:
-        print("stopped; the figures are of the calls until then", file=sys.stderr)
-        raise typer.Exit(130)
-    for path in page or []:
-        replace_tables(path, run)
-    if run.faults(failing):
-        raise typer.Exit(1)
-
-
-def refuse_output(out: Path) -> None:
-    """Before the work: a file that is there is not overwritten, and the folder must exist."""
-    if out.exists():
-        raise ConfigError(f"{out}: is there already; choose another --out")
-    if not out.parent.is_dir():
-        raise ConfigError(f"{out}: no folder {out.parent}; make it, or choose another --out")
-
-
-def known_contract(name: str) -> str:
-    from veriward.rewards import CONTRACTS
-
-    if name not in CONTRACTS:
-        raise ConfigError(f"unknown contract {name!r}; wanted one of {', '.join(CONTRACTS)}")
-    return name
+app.command()(attack)
 
 
 def check_extras() -> None:

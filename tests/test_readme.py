@@ -94,6 +94,17 @@ HOW = {
     "veriward check-references docs/examples/references.jsonl": [
         *("veriward", "check-references", str(ROOT / "docs/examples/references.jsonl")),
     ],
+    "veriward attack --family hedges --family percent": [
+        *("veriward", "attack", "--family", "hedges", "--family", "percent"),
+    ],
+    "veriward attack --contract v3 --peer math-verify --peer trl": [
+        *("veriward", "attack", "--contract", "v3", "--peer", "math-verify", "--peer", "trl"),
+        *("--per-family", "2", "--family", "percent"),
+    ],
+    "veriward attack --function my_rewards:accuracy_reward": [
+        *("env", f"PYTHONPATH={ROOT / 'docs/examples'}"),
+        *("veriward", "attack", "--function", "my_rewards:accuracy_reward", "--family", "percent"),
+    ],
     "veriward verify \\boxed{x^x} 4": ["veriward", "verify", r"\boxed{x^x}", "4"],
     "accelerate launch train/grpo.py --config train/presets/quickstart_cpu.yaml --max_steps 20 --output_dir runs/try": [
         *("accelerate", "launch", "train/grpo.py", "--config", "train/presets/quickstart_cpu.yaml", "--max_steps", "1"),

@@ -377,13 +377,13 @@ def test_an_impossible_number_is_refused(setting, value):
 
 
 def test_rules_that_changed_on_disk_stop_the_run(made, monkeypatch):
-    monkeypatch.setattr("veriward.rewards.worker_pool._stamp_here", lambda: "other rules")
+    monkeypatch.setattr("veriward.rewards.worker_process.stamp_here", lambda: "other rules")
     with pytest.raises(WorkerError, match="changed on disk"):
         made().run([1])
 
 
 def test_a_worker_that_cannot_start_is_said_with_its_last_words(made, monkeypatch):
-    monkeypatch.setattr("veriward.rewards.worker_pool.BOOT", "raise ImportError('no flint here')")
+    monkeypatch.setattr("veriward.rewards.worker_process.BOOT", "raise ImportError('no flint here')")
     with pytest.raises(WorkerError, match=r"no worker process starts: .*no flint here"):
         made().run([1])
 
