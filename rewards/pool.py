@@ -19,7 +19,6 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cache
 from time import perf_counter_ns
 from typing import Any, NamedTuple, Self
 
@@ -367,13 +366,15 @@ def shared_pool(
     warn_not_decided: float = WARN_NOT_DECIDED,
 ) -> VerdictPool:
     """The pool of this process with these settings: made once, shared by all who ask for it, ended with the process."""
-    return _shared_pool(workers, deadline_s, memory_mb, warn_not_decided)
+    settings = (workers, deadline_s, memory_mb, warn_not_decided)
+    found = _SHARED.get(settings)
+    if found is None:  # of two threads that come first, one makes a pool that is never used and starts no process
+        made = VerdictPool(workers, deadline_s, memory_mb, warn_not_decided=warn_not_decided)
+        found = _SHARED.setdefault(settings, made)
+    return found
 
 
-@cache
-def _shared_pool(*settings: Any) -> VerdictPool:
-    workers, deadline_s, memory_mb, warn_not_decided = settings
-    return VerdictPool(workers, deadline_s, memory_mb, warn_not_decided=warn_not_decided)
+_SHARED: dict[tuple[int | None, float, int, float], VerdictPool] = {}
 
 
 def workers_wanted() -> int:

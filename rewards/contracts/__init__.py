@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from importlib import import_module, resources
 from inspect import getsource
 from types import ModuleType
@@ -68,11 +67,23 @@ class Contract:
         return resources.files(__name__).joinpath(self.cases).read_text(encoding="utf-8")
 
 
-@cache
 def _fingerprint(contract: Contract) -> str:
-    return fingerprint_of(
-        contract, {module.__name__: getsource(module) for module in contract.rules}, contract.case_text()
-    )
+    if contract not in _FINGERPRINTS:
+        sources = {module.__name__: getsource(module) for module in contract.rules}
+        _FINGERPRINTS[contract] = fingerprint_of(contract, sources, contract.case_text())
+    return _FINGERPRINTS[contract]
+
+
+_FINGERPRINTS: dict[Contract, str] = {}
+
+
+def _parsed(source: str) -> ast.Module:
+    """The syntax tree of a source. Python 3.11 and 3.12 raise SystemError where two threads parse at once."""
+    while True:
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
 
 
 def fingerprint_of(contract: Contract, sources: Mapping[str, str], case_text: str) -> str:
@@ -83,7 +94,7 @@ def fingerprint_of(contract: Contract, sources: Mapping[str, str], case_text: st
         "policies": dict(contract.policies),
         "cases": case_text.splitlines(),
     }
-    rules = ", ".join(f"{json.dumps(name)}: {_code(ast.parse(sources[name]))}" for name in sorted(sources))
+    rules = ", ".join(f"{json.dumps(name)}: {_code(_parsed(sources[name]))}" for name in sorted(sources))
     text = f'{json.dumps(content, sort_keys=True)[:-1]}, "rules": {{{rules}}}}}'
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -218,3 +218,15 @@ yaml.safe_load(resources.files("veriward.train").joinpath("presets/quickstart_cp
         cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin"},
     )
+
+
+def test_threads_that_ask_first_and_at_once_get_the_fingerprint():
+    program = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from veriward.rewards import get_contract\n"
+        "with ThreadPoolExecutor(16) as threads:\n"
+        "    asked = [threads.submit(lambda: get_contract('v3').fingerprint) for _ in range(16)]\n"
+        "    print(*{each.result() for each in asked})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [get_contract("v3").fingerprint]

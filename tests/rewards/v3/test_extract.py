@@ -119,6 +119,8 @@ PIECES = [
         "is the answer",
         "The sum ",
     ),
+    *('<span style="display:none">', "</span>", "<del>", "</del>", "{\\color{white}", "\\iffalse", "\\fi", "might be "),
+    *("is wrong", "is not the answer", "if that is wrong, ", "% \\boxed{5}", "No.", "不对"),
     *("\x00", "\ud800", "İ", "\u202e", "if ", "not ", "?", "!", "...", "since ", "(", ")", "[", "]"),
 ]
 RESPONSES = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
@@ -222,6 +224,18 @@ def test_delimiters_can_be_chosen():
     assert extract(response, delimiters=[("<plan>", "</plan>"), ("", "")]).candidate == "5"
 
 
+@pytest.mark.parametrize("denial", ["is not the answer.", "? No.", ", which is wrong.", "不对。"])
+def test_a_denied_last_box_is_a_hedge_and_no_earlier_box_stands_in(denial):
+    found = extract(f"\\boxed{{5}} holds. \\boxed{{6}}{denial}")
+    assert (found.candidate, found.flags) == ("6", ("hedged",))
+
+
+def test_a_hidden_box_leaves_its_place_to_the_one_before():
+    response = '\\boxed{5} <span style="display:none">or \\boxed{6}</span> is not 7.'
+    found = extract(response)
+    assert (found.candidate, found.span, found.flags) == ("5", (7, 8), ())
+
+
 def test_what_joins_is_asked_only_where_boxes_could_be_joined():
     def never() -> bool:
         raise AssertionError("asked without need")
@@ -310,6 +324,16 @@ FLOODS = [
     *("< think ", "[ think", "~~", "~~5~~", "<s>5</s>", "<!--", "\\cancel{", "% ", "<|channel|>", "<|channel|>final"),
     *("[inst]", "\nTask: 5", "x < ", "5、", "$1$ and ", "$x=1$ or ", "(x + 1)", "5 : ", "不对", "is the answer ", "{}"),
     *('answer": ', "\\boxed{5},", "5 ", "The result is 5 (", "Answer: 5 ("),
+    *(
+        "<del>",
+        "<div hidden>",
+        '<p style="color:',
+        "<ab x='\\boxed{",
+        "{\\color{white}",
+        "\\color{white}",
+        "} % \\boxed{5}",
+    ),
+    *("[a]: # (x\n", "\\iffalse ", "\\label{", " but it is ", "\\boxed{5} is clearly ", " might also be \\boxed{5}"),
     *("\nQ: ", "\nquestion: 5 \\boxed{}", "\n1. ", "İ", "\ud800", "\x00", "frac", "... ", "analysis", "assistantfinal"),
 ]
 

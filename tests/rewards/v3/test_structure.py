@@ -214,6 +214,39 @@ def test_a_declared_list_makes_brackets_mere_brackets(candidate, reference, corr
     assert verify_answer(candidate, reference, contract="v3", answer_type=answer_type).correct is correct
 
 
+@pytest.mark.parametrize(
+    "pattern", ["{}, {}", "({}, {})", r"\{{{}, {}\}}", "[{}, {}]", "x={}, y={}", r"{} \le x \le {}"]
+)
+@pytest.mark.parametrize(
+    ("first", "second", "correct"),
+    [("20", "30", True), ("0.2", "0.3", True), ("20", "0.3", False), ("0.2", "30", False)],
+)
+@pytest.mark.parametrize("swap", [False, True], ids=["signs in the answer", "signs in the reference"])
+def test_percent_signs_are_read_one_way_in_a_whole_answer(pattern, first, second, correct, swap):
+    signs, bare = pattern.format(r"20\%", r"30\%"), pattern.format(first, second)
+    candidate, reference = (bare, signs) if swap else (signs, bare)
+    assert verify_answer(candidate, reference, contract="v3").correct is correct
+
+
+def test_one_percentage_is_not_both_of_its_readings():
+    assert verify_answer(r"\{20\%\}", r"\{20, 0.2\}", contract="v3").outcome is Outcome.WRONG
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "outcome"),
+    [
+        ("]1, 2[", "1 < x < 2", Outcome.CORRECT),
+        (r"x \in \left]1, 2\right]", "(1, 2]", Outcome.CORRECT),
+        ("[1; 2[", "[1, 2)", Outcome.CORRECT),
+        ("]1, 2[", "(1, 2]", Outcome.WRONG),
+        ("]1[", "1", Outcome.UNSUPPORTED),
+        (r"]0, 1[ \cup ]2, 3[", r"(0, 1) \cup (2, 3)", Outcome.UNSUPPORTED),
+    ],
+)
+def test_outward_brackets_are_read_where_they_are_one_interval(candidate, reference, outcome):
+    assert verify_answer(candidate, reference, contract="v3").outcome is outcome
+
+
 def test_the_decimal_comma_is_an_option():
     assert verify_answer("3,5", r"\frac72", contract="v3", options={"decimal_comma": True}).correct
     assert not verify_answer("3,5", r"\frac72", contract="v3").correct

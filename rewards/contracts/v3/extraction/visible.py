@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,8 +32,13 @@ _TURN_END = re.compile(
 _TURN_START = re.compile(r"\s*(?:<[|｜][^<>|｜]{1,40}[|｜]>|</?s>|<(?:bos|eos|pad|start_of_turn|end_of_turn)>)")
 _HARMONY_TURN_ENDS = frozenset({"<|end|>"})
 """In channel markup these end a message, not the turn."""
-_STRUCK_BEFORE = re.compile(r"<s>\s{0,5}[^\s<>\\][^<>\n\\]{0,40}\Z")
+_STRUCK_BEFORE = re.compile(r"<s>(?:\s{0,5}[^\s<>\\][^<>\n\\]{0,40}|(?P<box>[\s$*({\[\\]{0,9}\\f?box[^<>]{0,120}))\Z")
 """`<s>12</s> 15` strikes 12 out."""
+_OPENS_TEXT = re.compile(
+    r"(?:\A|(?:think\w{0,3}|thought|reasoning|reflection|scratchpad|inst)\s?[\]>]|[|｜]>|<s>|</s>|▷)\s{0,40}\Z",
+    re.IGNORECASE,
+)
+"""In front of the token `<s>`; anywhere else it strikes a box out."""
 _CHANNEL_MARK = "<|channel|>"
 _FINAL_HEADER = re.compile(
     r"\s{0,3}final(?:[^<a-z][^<]{0,60})?(?:<\|constrain\|>[^<]{0,40})?<\|message\|>|\s{0,3}final(?![a-z<])"
@@ -106,11 +111,20 @@ def end_of_turn(response: str, lower: str) -> tuple[int, bool]:
     for token in _TURN_END.finditer(lower, begin):
         if harmony and token[0] in _HARMONY_TURN_ENDS:
             continue
-        if token[0] == "</s>" and _STRUCK_BEFORE.search(lower, max(begin, token.start() - 44), token.start()):
+        if token[0] == "</s>" and _ends_struck(lower, begin, token.start()):
             continue
         rest = SPECIAL_TOKEN.sub("", response[token.end() :]).replace("<end_of_turn>", "")
         return token.start(), bool(rest.strip())
     return len(lower), False
+
+
+def _ends_struck(lower: str, begin: int, at: int) -> bool:
+    struck = _STRUCK_BEFORE.search(lower, max(begin, at - 130), at)
+    return struck is not None and (struck["box"] is None or not _opens_text(lower, begin, struck.start()))
+
+
+def _opens_text(text: str, begin: int, at: int) -> bool:
+    return _OPENS_TEXT.search(text[max(begin, at - 40) : at]) is not None
 
 
 class Visible(NamedTuple):
@@ -226,38 +240,161 @@ def passage(response: str, lower: str, start: int, stop: int) -> Passage:
     return Passage(response, shown, lowered(shown), start, stop)
 
 
-_STRUCK = re.compile(
-    r"~~[^~]{1,400}~~|<!--[^<>]{0,400}-->|<(del|strike)>[^<>]{0,400}</\1>|<s>\s{0,5}[^\s<>\\][^<>\n\\]{0,40}</s>"
-    r"|\\begin\{comment\}[^\n]{0,400}?\\end\{comment\}"
-    r"|(?:^[ \t]*|(?<=[^0-9\s}$)\\][ \t]))%[^\n]{0,400}",
-    re.MULTILINE,
+_STRUCK = re.compile(r"~~[^~]{1,400}~~|<s>\s{0,5}[^\s<>\\][^<>\n\\]{0,40}</s>")
+_LINK_COMMENT = re.compile(r"^[ \t]{0,3}\[[^\]\n]{1,40}\]:[ \t]*(?:#|<>)[ \t]*[(\"'][^\n]{0,400}", re.MULTILINE)
+_ONLY_A_BOX = re.compile(
+    r"%{1,3}[ \t]{0,9}(?:[a-z]{1,10}[ \t]){0,3}(?:[a-z]{1,10}[:=]?)?[ \t]{0,9}[$({\[\\*]{0,4}\\f?box", re.IGNORECASE
 )
-"""Struck out or commented. A per cent sign behind a number is none of a comment."""
-_STRIKING = re.compile(r"\\(?:[bx]?cancel|sout|st|[hv]?phantom)\s{0,3}\{|\\[\\{}]|[{}]")
+_TAG = re.compile(r"<(?P<closing>/?)(?P<name>[a-z][a-z0-9]{0,9})(?P<attributes>(?:\s[^<>]{0,300})?)/?>", re.IGNORECASE)
+_STRIKING_TAGS = frozenset({"del", "strike", "template", "script", "style", "noscript"})
+_VOID_TAGS = frozenset({"img", "input", "br", "hr", "meta", "link"})
+_UNSEEN_STYLE = (
+    r"(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}(?:hidden|collapse)|(?:opacity|font-size)\s{0,3}:\s{0,3}0(?![0-9.])"
+    r"|opacity\s{0,3}:\s{0,3}0\.0+(?![0-9])|(?<![a-z-])(?:max-)?(?:height|width)\s{0,3}:\s{0,3}0(?![0-9.])|scale\(0\)"
+    r"|(?:left|right|top|text-indent)\s{0,3}:\s{0,3}-[0-9]{3,5}"
+    r"|(?<![a-z-])color\s{0,3}[:=]\s{0,3}[\"']?(?:transparent|white|#fff(?:fff)?\b|rgba\([^()]{1,30},\s{0,3}0\)))"
+)
+_UNSEEN = re.compile(rf"{_UNSEEN_STYLE}|(?<=[\s\"'])hidden(?=[\s=/]|\Z)", re.IGNORECASE)
+_WHITE = (
+    r"(?:\[[a-z]{1,10}\])?"
+    r"\{\s{0,3}(?:white|transparent|#?fff(?:fff)?|1|1\s?,\s?1\s?,\s?1|255\s?,\s?255\s?,\s?255)\s{0,3}\}"
+)
+_STRUCK_BOX = re.compile(r"<s>[\s$*({\[\\]{0,9}\\f?box[^<>]{0,120}</s>")
+_STRIKING = re.compile(
+    r"\\(?:[bx]?cancel|sout|xout|st|hide|pdfcomment|label|[hv]?phantom)\s{0,3}\{"
+    rf"|\\textcolor{_WHITE}\s{{0,3}}\{{|\\(?:scalebox\{{0(?:\.0*)?\}}|transparent\{{0\}}|htmlstyle\{{[^{{}}]{{0,60}}{_UNSEEN_STYLE}[^{{}}]{{0,60}}\}})\s{{0,3}}\{{"
+    rf"|\\color{_WHITE}|\\fontsize\{{0(?:pt)?\}}\{{[^{{}}]{{0,6}}\}}|\\[\\{{}}]|[{{}}]",
+    re.IGNORECASE,
+)
+_ON_COLOUR = re.compile(
+    r"\\(?:f?colorbox(?:\[[^\]]{0,20}\])?(?:\{[^{}]{0,30}\}){1,2}|bbox\[[^\]]{0,40}\])\s*\{[\s$]*\Z"
+)
+"""White print on another ground is seen."""
+_SWITCH_ENDS = re.compile(r"\\(?:color|normalcolor|normalsize)(?![a-z])|\n[ \t]*\n|\Z")
+
+
+_COMMENT_MARKS = (("<!--", "-->"), ("\\begin{comment}", "\\end{comment}"), ("\\iffalse", "\\fi"), ("\\if0", "\\fi"))
 
 
 def _without_struck(text: str) -> str:
     """With what is struck out, commented or printed invisibly blanked."""
-    if "~~" in text or "%" in text or "<!--" in text or "</" in text or "{comment}" in text:
+    if "~~" in text or "<s>" in text:
         text = _STRUCK.sub(lambda struck: _blanked(struck[0]), text)
-    if "cancel" not in text and "\\sout" not in text and "\\st{" not in text and "phantom" not in text:
+    if "%" in text:
+        text = _with_blanks(text, _tex_comments(text))
+    if "]:" in text:
+        text = _LINK_COMMENT.sub(lambda struck: " " * len(struck[0]), text)
+    for opening, closing in _COMMENT_MARKS:
+        if opening in text:
+            text = _with_blanks(text, _between(text, opening, closing))
+    if "<" in text:
+        text = _with_blanks(text, _unseen(text))
+    if "<s>" in text:
+        text = _STRUCK_BOX.sub(_without_struck_box, text)
+    if not _STRIKING_NAMES.search(text):
         return text
     pieces: list[str] = []
     done = depth = 0
     opened: tuple[int, int] | None = None
     for brace in _STRIKING.finditer(text):
         sign = brace[0]
+        if brace.start() < done:
+            continue
         if sign == "}":
             depth -= depth > 0
             if opened is not None and depth == opened[1]:
                 pieces += [text[done : opened[0]], _blanked(text[opened[0] : brace.end()])]
                 done, opened = brace.end(), None
+        elif len(sign) > 2 and sign[-1] == "}":
+            if opened is None and not _ON_COLOUR.search(text, max(0, brace.start() - 90), brace.start()):
+                opened = brace.start(), depth - 1  # a switch: to the end of its group
+                end = None if depth else _SWITCH_ENDS.search(text, brace.end())
+                if end is not None:
+                    pieces += [text[done : brace.start()], _blanked(text[brace.start() : end.start()])]
+                    done, opened = end.start(), None
         elif sign[-1] == "{" and sign != "\\{":
             if opened is None and len(sign) > 1:
                 opened = brace.start(), depth
             depth += 1
     pieces.append(text[done:])
     return "".join(pieces)
+
+
+_STRIKING_NAMES = re.compile(
+    r"cancel|\\x?sout|\\st\{|phantom|color|\\scalebox|\\transparent|\\html|\\fontsize|\\hide|\\pdf|\\label"
+)
+
+
+def _tex_comments(text: str) -> Iterator[Span]:
+    """From a per cent sign to the end of its line."""
+    at = text.find("%")
+    while at >= 0:
+        end = at + 1
+        if _opens_comment(text, at):
+            line_end = text.find("\n", at)
+            end = min(at + 401, len(text) if line_end < 0 else line_end)
+            yield at, end
+        at = text.find("%", end)
+
+
+def _opens_comment(text: str, at: int) -> bool:
+    """At the start of a line or behind a word; behind a number or a box only where a box is all that follows."""
+    before = text[max(0, at - 41) : at]
+    written = before.rstrip(" \t")
+    last, gap = written[-1:], len(before) - len(written)
+    if last in ("", "\n") or (gap == 1 and last not in "0123456789}$)\\\r"):
+        return True
+    of_box = last in "})*]" or (last == "$" and not written[-2:-1].isdigit())
+    return of_box and gap < 5 and _ONLY_A_BOX.match(text, at) is not None
+
+
+def _between(text: str, opening: str, closing: str) -> Iterator[Span]:
+    at = text.find(opening)
+    while at >= 0:
+        end = text.find(closing, at + len(opening))
+        stop = len(text) if end < 0 else end + len(closing)
+        yield at, stop
+        at = text.find(opening, stop)
+
+
+def _unseen(text: str) -> list[Span]:
+    """What stands in tags that strike it out or are not displayed, and tags that hide a box in an attribute."""
+    spans: list[Span] = []
+    opened: dict[str, list[int]] = {}
+    for tag in _TAG.finditer(text):
+        name, attributes = tag["name"].lower(), tag["attributes"]
+        if tag["closing"]:
+            start = opened[name].pop() if opened.get(name) else -1
+            spans += [(start, tag.end())] if start >= 0 else []
+        elif name in _VOID_TAGS or "\\boxed" in attributes or "\\fbox" in attributes:
+            spans += [tag.span()] if "=" in attributes else []
+        elif name in _STRIKING_TAGS or (_UNSEEN.search(attributes) and "background" not in attributes):
+            opened.setdefault(name, []).append(tag.start())
+        elif name in opened:
+            opened[name].append(-1)
+    unclosed = [
+        at
+        for name, starts in opened.items()
+        if name not in _STRIKING_TAGS and (len(name) > 1 or name == "p")
+        for at in starts
+        if at >= 0
+    ]
+    return sorted([*spans, (min(unclosed), len(text))] if unclosed else spans)
+
+
+def _with_blanks(text: str, spans: Iterable[Span]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, stop in spans:
+        if stop > done:
+            pieces += [text[done:start], _blanked(text[max(start, done) : stop])]
+            done = stop
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _without_struck_box(struck: re.Match[str]) -> str:
+    """`\\boxed{5} <s>\\boxed{6}</s>`: blanked, unless the mark opens the text as the token of that name."""
+    return struck[0] if _opens_text(struck.string, 0, struck.start()) else " " * len(struck[0])
 
 
 def _blanked(text: str) -> str:

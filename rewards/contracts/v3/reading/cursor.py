@@ -107,6 +107,8 @@ class Cursor:
         self.texts = [token[1] for token in tokens]
         self.starts = [token[2] for token in tokens]
         self.gaps = [token[4] for token in tokens]
+        if self.kinds.count("[") + self.kinds.count("]") == 2:
+            self._turn_outward_brackets()
         self.kinds += _SENTINELS  # as many as any look-ahead is long
         self.texts += _NO_TEXTS
         self.starts += [end] * len(_SENTINELS)
@@ -122,6 +124,18 @@ class Cursor:
         self.integrals = 0
         self.separating = False
         self.set_bar = False
+
+    def _turn_outward_brackets(self) -> None:
+        """`]1, 2[` as `(1, 2)`, `[1, 2[` as `[1, 2)`: an interval that is the whole answer, or all behind `\\in`."""
+        first, last = (at for at, kind in enumerate(self.kinds) if kind in ("[", "]"))
+        if last != len(self.kinds) - 1 or (first and self.texts[first - 1] != "in"):
+            return
+        if not {",", ";"} & set(self.kinds[first + 1 : last]):
+            return
+        if self.kinds[first] == "]":
+            self.kinds[first] = "("
+        if self.kinds[last] == "[":
+            self.kinds[last] = ")"
 
     def refuse(self, reason: Reason, detail: str, at: int | None = None) -> Refusal:
         return Refusal(reason, self.starts[self.i if at is None else min(at, len(self.starts) - 1)], detail)

@@ -35,7 +35,8 @@ Not covered (refused, or words)
 - Numbers in words beyond twelve, 三万五 (35,000 or 30,005), dates, times of day without a.m. or p.m., compound
   quantities (`2 hours 30 minutes`), feet and inches by `'` and `"`, radix points in another base, Roman numerals.
 - `1 000` with a blank (thin ones are read), `1_000`, hexadecimal prefixes, decimals that go on (`0.333...`).
-- Intervals with outward brackets (`]1,2[`), relations without a left side (`> 5`), arrows, `\\Rightarrow`, proofs.
+- Outward brackets but in one interval (`]1,2[` is read, `]1,2[ \\cup ]3,4[` is not), relations without a left side
+  (`> 5`), arrows, `\\Rightarrow`, proofs.
 - Mathematical alphanumeric letters (𝑥), combining accents, letters of other scripts inside mathematics.
 """
 

@@ -36,6 +36,8 @@ class Comparer:
     comparisons_left: int = MAX_PART_COMPARISONS
     inside: int = 0
     """How many containers stand around what is compared now."""
+    percent: str = "number"
+    """How percent signs are read now: `share` or `number`."""
 
     def compare(self, candidate: Node, reference: Node) -> Comparison:
         """What the first rule that applies finds."""

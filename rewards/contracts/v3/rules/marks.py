@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from veriward.rewards.contracts.v3 import units
@@ -10,9 +11,11 @@ from veriward.rewards.contracts.v3.comparison import Comparison
 from veriward.rewards.contracts.v3.engine import algebra
 from veriward.rewards.contracts.v3.rules.comparer import (
     EQUAL,
+    UNEQUAL,
     Comparer,
     equal,
     flagged,
+    summed,
     undecided,
     unequal,
 )
@@ -38,6 +41,7 @@ from veriward.rewards.contracts.v3.tree import (
     is_scalar,
     walk,
 )
+from veriward.rewards.task import Options
 from veriward.rewards.verdict import Certainty, Method, Reason
 
 PERCENT_WRITTEN = "percent_written"
@@ -302,38 +306,44 @@ def percents(candidate: Node, reference: Node, comparer: Comparer) -> Comparison
     """50% is 1/2; whether it is 50 as well depends on who wrote the sign.
 
     For a reference `N%`, both N and N/100 are right. For a bare reference r, `N%` is right if N = r, or if r = N/100
-    and r lies between -1 and 1, so that 1200% is not 12.
+    and r lies between -1 and 1, so that 1200% is not 12. One reading holds for the whole answer: `50\\%, 20\\%` is
+    `50, 20` and is `0.5, 0.2`, and is no `50, 0.2`.
     """
     if isinstance(candidate, Percent) and isinstance(reference, Percent):
         return comparer.compare(candidate.operand, reference.operand)
+    as_share = comparer.percent == "share"
     if isinstance(reference, Percent) and is_scalar(candidate):
         if comparer.options.units == "required":
             return unequal(Method.KIND, Certainty.PROBABLE, reason=Reason.UNIT_MISSING)
-        readings: list[tuple[str, Node, str | None]] = [
-            ("share", Product((HUNDRED, candidate)), None),
-            ("number", candidate, PERCENT_WRITTEN),
-        ]
-        return _first_equal(readings, reference.operand, comparer)
-    if isinstance(candidate, Percent) and is_scalar(reference):
+        found = comparer.compare(Product((HUNDRED, candidate)) if as_share else candidate, reference.operand)
+    elif isinstance(candidate, Percent) and is_scalar(reference):
         value = algebra.value(reference)
-        is_share = comparer.options.percent == "share" or (value is not None and abs(value) <= 1)
-        readings = [("number", candidate.operand, PERCENT_WRITTEN)]
-        if is_share:
-            readings.append(("share", quotient(candidate.operand, HUNDRED), None))
-        return _first_equal(readings, reference, comparer)
-    return None
+        if as_share and comparer.options.percent == "either" and (value is None or abs(value) > 1):
+            return unequal(Method.KIND, Certainty.PROBABLE)
+        found = comparer.compare(quotient(candidate.operand, HUNDRED) if as_share else candidate.operand, reference)
+    else:
+        return None
+    return found if as_share or found.finding is not EQUAL else flagged(found, PERCENT_WRITTEN)
 
 
-def _first_equal(readings: list[tuple[str, Node, str | None]], reference: Node, comparer: Comparer) -> Comparison:
-    """The first reading that the task allows and that is equal; else what the last one gave."""
-    allowed = comparer.options.percent
-    found = undecided(Reason.KINDS_NOT_COMPARED)
-    for name, node, flag in readings:
-        if allowed in ("either", name):
-            found = comparer.compare(node, reference)
-            if found.finding is EQUAL:
-                return found if flag is None else flagged(found, flag)
-    return found
+def in_one_reading(candidate: Node, reference: Node, comparer: Comparer) -> Comparison:
+    """The first reading of the percent signs, all as shares or all as numbers, under which both sides are equal."""
+    found: list[Comparison] = []
+    for reading in _readings(candidate, reference, comparer.options):
+        comparer.percent = reading
+        found.append(comparer.compare(candidate, reference))
+        if found[-1].finding is EQUAL:
+            break
+    settled = next((one for one in reversed(found) if one.finding is not UNEQUAL), found[0])
+    return replace(settled, cost=summed(found)) if len(found) > 1 else settled
+
+
+def _readings(candidate: Node, reference: Node, options: Options) -> tuple[str, ...]:
+    if options.percent != "either":
+        return (options.percent,)
+    if any(isinstance(part, Percent) for part in walk(reference)):
+        return ("share", "number")
+    return ("number", "share") if any(isinstance(part, Percent) for part in walk(candidate)) else ("number",)
 
 
 def degrees(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:

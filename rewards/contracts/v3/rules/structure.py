@@ -64,7 +64,7 @@ def compare(
     limits: Limits = LIMITS,
 ) -> Comparison:
     """What contract v3 finds about a candidate and a reference, both read."""
-    return Comparer(RULES, limits, answer_type, options, limits.max_work).compare(candidate, reference)
+    return marks.in_one_reading(candidate, reference, Comparer(RULES, limits, answer_type, options, limits.max_work))
 
 
 def scalars(candidate: Node, reference: Node, comparer: Comparer) -> Comparison | None:
