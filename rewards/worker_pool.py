@@ -21,6 +21,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -310,7 +311,7 @@ class _Member:
         self._crew = crew
         self._child: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None
-        self._started = False
+        self._renewing = False
 
     def serve(self) -> None:
         while (taken := self._crew.take()) is not None:
@@ -322,7 +323,8 @@ class _Member:
             else:
                 self._crew.put(batch, places)
             if self._child is None and not self._crew.closed:
-                self._child = WorkerProcess(self._crew.orders)  # it starts while nobody waits for it
+                with suppress(WorkerError):  # who needs the child will be told
+                    self._child = WorkerProcess(self._crew.orders)  # it starts while nobody waits for it
         for child in (self._child, self._spare):
             if child is not None:
                 child.end()
@@ -349,7 +351,8 @@ class _Member:
                     )
                     deaths = 0.0
             else:
-                if child.is_worn():
+                if child.is_worn() and not self._renewing:
+                    self._renewing = True
                     threading.Thread(target=self._prepare_spare, name="veriward-spare", daemon=True).start()
 
     def _replaced(self) -> None:
@@ -368,6 +371,7 @@ class _Member:
             if self._child is not None and not self._child.is_alive():
                 self._child.end()
                 self._child = None
+                self._crew.restarts += 1
             child = self._child = self._child or WorkerProcess(self._crew.orders)
             if self._crew.closed:
                 raise WorkerError("the pool was closed")
@@ -382,11 +386,13 @@ class _Member:
                     raise WorkerError(f"no worker process starts: {died.detail}") from None
 
     def _prepare_spare(self) -> None:
-        spare = WorkerProcess(self._crew.orders)
         try:
+            spare = WorkerProcess(self._crew.orders)
             spare.wait_until_ready()
         except (Died, WorkerError):
             return  # the worn one goes on; where none starts any more, its own end will say so
+        finally:
+            self._renewing = False
         self._spare = spare
         if self._crew.closed:
             spare.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import subprocess
@@ -24,6 +25,11 @@ START_LIMIT_S = 60.0
 
 RECYCLE_AFTER = 50_000
 """Items after which a child makes room for a fresh one."""
+
+PATIENCE_S = 10.0
+"""Seconds in which a system that is short of processes, memory or descriptors may have some again."""
+
+SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 OVERLOAD = 4
 """A child that got no processor may take this many deadlines by the clock, and never more than one of its own time."""
@@ -102,20 +108,7 @@ class WorkerProcess:
         self.is_ready = False
         self._resident = 0.0
         self._errors = _error_file()
-        if not sys.executable:
-            raise WorkerError("this Python names no interpreter to start workers with; use workers=0")
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", BOOT, *_import_path()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors or subprocess.DEVNULL,
-                env=_environment(),
-                bufsize=0,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise WorkerError(f"{sys.executable} cannot be started: {error.strerror}") from error
+        self._process = _started(self._errors)
         self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout) if pipe is not None]
         self._channel = Channel(self._pipes[1].fileno(), self._pipes[0].fileno())
 
@@ -273,6 +266,28 @@ class WorkerProcess:
             if file is not None:
                 with suppress(OSError):
                     file.close()
+
+
+def _started(errors: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    """A new process. WorkerError where none can be made, after some patience where the system is only short of them."""
+    if not sys.executable:
+        raise WorkerError("this Python names no interpreter to start workers with; use workers=0")
+    patience = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-c", BOOT, *_import_path()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors or subprocess.DEVNULL,
+                env=_environment(),
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno not in SHORTAGES or time.monotonic() > patience:
+                raise WorkerError(f"{sys.executable} cannot be started: {error.strerror}; or use workers=0") from error
+            time.sleep(0.2)
 
 
 def _error_file() -> IO[bytes] | None:

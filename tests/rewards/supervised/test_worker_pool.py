@@ -438,3 +438,27 @@ def test_a_lost_item_says_how_long_it_took(made):
     (lost,) = made(deadline_s=0.4).run(["sleep"])
     assert isinstance(lost, Lost)
     assert 400_000 <= lost.microseconds < 3_000_000
+
+
+def test_a_worn_worker_makes_room_for_a_fresh_one_and_nothing_is_lost(made, monkeypatch):
+    monkeypatch.setattr("veriward.rewards.worker_process.RECYCLE_AFTER", 500)
+    pool = made()
+    pool.run([0])
+    first = pool.pids()
+    found = []
+    end = time.monotonic() + 20
+    while pool.pids() == first and time.monotonic() < end:
+        found += values(pool.run(list(range(200))))
+    assert pool.pids() != first
+    assert found == list(range(200)) * (len(found) // 200)
+    assert pool.restarts == 0
+    assert gone_within(5, first)
+
+
+def test_a_worker_that_died_between_two_batches_is_replaced(made):
+    pool = made()
+    pool.run([0])
+    os.kill(pool.pids()[0], 9)
+    time.sleep(0.1)
+    assert values(pool.run([1, 2])) == [1, 2]
+    assert pool.restarts == 1
