@@ -19,6 +19,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, NamedTuple, Self
 
@@ -220,7 +221,7 @@ class VerdictPool:
                 self._announced = True
                 lines += self._announcement()
         for line in [*lines, *([warning] if warning else [])]:
-            print(f"veriward: {line}", file=sys.stderr, flush=True)
+            _say(line)
 
     def _announcement(self) -> list[str]:
         if os.environ.get("LOCAL_RANK", "0") != "0" or self._workers is None:
@@ -233,6 +234,13 @@ class VerdictPool:
             missing = " and ".join(self._workers.unlimited)
             lines.append(f"this system cannot limit the {missing} of a process; the deadline holds all the same")
         return lines
+
+
+def _say(line: str) -> None:
+    """A line for the person who watches. Where nobody can read it, no verdict is lost over it."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(f"veriward: {line}", file=sys.stderr, flush=True)
 
 
 class _Asked:

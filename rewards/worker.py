@@ -35,6 +35,9 @@ from typing import Any
 OUT_OF_MEMORY = 77
 """Exit code of a worker that had no memory left."""
 
+PREPARE_CPU_S = 60
+"""CPU seconds for reading a batch and for what a function does before it."""
+
 LARGEST_FILE = 64 << 20
 
 MIB = 1 << 20
@@ -43,27 +46,32 @@ _LENGTH = struct.Struct(">I")
 
 
 class Channel:
-    """Frames over two file descriptors."""
+    """Frames that come from a file descriptor and leave through a function.
 
-    def __init__(self, source: int, target: int) -> None:
-        self._source, self._target = source, target
+    send   takes some of the bytes that it is given, and returns how many
+    wait   called before each read: returns once there may be something, or raises EOFError
+    """
+
+    def __init__(self, source: int, send: Callable[[memoryview], int], wait: Callable[[], None] = lambda: None) -> None:
+        self._source, self._send, self._wait = source, send, wait
         self._buffer = bytearray()
 
     def read(self) -> Any:
         """The next frame; EOFError where the other side is gone."""
         head = self._take(_LENGTH.size)
-        return json.loads(self._take(_LENGTH.unpack(head)[0]))
+        return json.loads(self._take(_LENGTH.unpack(head)[0]).decode("utf-8", "surrogatepass"))
 
     def write(self, value: Any) -> None:
-        self.write_bytes(frame(value))
+        self.write_bytes(frame(encoded(value)))
 
     def write_bytes(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
-            rest = rest[os.write(self._target, rest) :]
+            rest = rest[self._send(rest) :]
 
     def _take(self, count: int) -> bytes:
         while len(self._buffer) < count:
+            self._wait()
             piece = os.read(self._source, 1 << 16)
             if not piece:
                 raise EOFError
@@ -73,9 +81,15 @@ class Channel:
         return taken
 
 
-def frame(value: Any) -> bytes:
-    """A JSON value as it goes over the pipe; TypeError and ValueError for what JSON cannot hold."""
-    body = json.dumps(value).encode("ascii")
+def encoded(value: Any) -> bytes:
+    """A value as JSON; TypeError and ValueError for what JSON cannot hold.
+
+    Not in ASCII: the escapes of two half surrogates that stand side by side would come back as one character.
+    """
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def frame(body: bytes) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
@@ -94,37 +108,48 @@ def main() -> int:
     except (Exception, SystemExit) as failure:  # noqa: BLE001  for the person who named the function
         channel.write(["failed", in_words(failure)])
         return 1
-    arm = cpu_limit(start["deadline_s"])
+    arm = cpu_limit()
     if arm is None:
         unlimited.append("CPU time")
     try:
         channel.write(["ready", unlimited, rules_stamp()])
         while True:
-            serve(channel, function, arm)
-    except (EOFError, BrokenPipeError):
-        return 0
+            serve(channel, function, arm, start["deadline_s"])
+    except (EOFError, OSError):
+        return 0  # the parent is gone
     except MemoryError:
         return OUT_OF_MEMORY
 
 
-def serve(channel: Channel, function: Callable[[Any], Any], arm: Callable[[], None] | None) -> None:
+def serve(
+    channel: Channel, function: Callable[[Any], Any], arm: Callable[[float], None] | None, deadline_s: float
+) -> None:
     """One batch: each value leaves as soon as it is there, so that the item at fault is known if this process dies."""
+    if arm is not None:
+        arm(PREPARE_CPU_S)
     items = channel.read()
-    prepare = getattr(function, "before_batch", None)
-    if prepare is not None:
-        prepare(items)
+    try:
+        prepare = getattr(function, "before_batch", None)
+        if prepare is not None:
+            prepare(items)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as bug:  # noqa: BLE001  raised again in the parent
+        channel.write(["raised", in_words(bug)])
+        return
     channel.write(["begun", time.process_time()])
     for item in items:
         if arm is not None:
-            arm()
+            arm(deadline_s)
         started = time.perf_counter_ns()
         try:
             value = function(item)
-            reply = frame(["value", value, (time.perf_counter_ns() - started) // 1_000, time.process_time()])
+            elapsed = (time.perf_counter_ns() - started) // 1_000
+            reply = frame(encoded(["value", value, elapsed, time.process_time()]))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except (Exception, SystemExit) as bug:  # noqa: BLE001  raised again in the parent, with the item
-            reply = frame(["raised", in_words(bug)])
+            reply = frame(encoded(["raised", in_words(bug)]))
         channel.write_bytes(reply)
     channel.write(["done", resident_mib()])
 
@@ -135,12 +160,12 @@ def in_words(failure: BaseException) -> str:
 
 def take_standard_streams() -> Channel:
     """The pipes for frames alone: whatever is printed goes where errors go, and nothing can be read from a terminal."""
-    channel = Channel(os.dup(0), os.dup(1))
+    source, target = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    return channel
+    return Channel(source, lambda data: os.write(target, data))
 
 
 def load(name: str, setup: dict[str, Any] | None) -> Callable[[Any], Any]:
@@ -178,8 +203,8 @@ def lower(limit: int, value: int) -> bool:
     return True
 
 
-def cpu_limit(deadline_s: float) -> Callable[[], None] | None:
-    """A function that gives the next item its CPU seconds, or None where there is no such limit.
+def cpu_limit() -> Callable[[float], None] | None:
+    """A function that gives what comes next its CPU seconds, or None where there is no such limit.
 
     The limit counts the whole life of a process, in whole seconds, so it is moved on before each item.
     """
@@ -189,14 +214,14 @@ def cpu_limit(deadline_s: float) -> Callable[[], None] | None:
         return None
     last = 0
 
-    def arm() -> None:
+    def arm(seconds: float) -> None:
         nonlocal last
-        end = math.ceil(time.process_time() + deadline_s)
+        end = math.ceil(time.process_time() + seconds)
         if end != last:
             lower(resource.RLIMIT_CPU, end)
             last = end
 
-    return arm if lower(resource.RLIMIT_CPU, math.ceil(time.process_time() + deadline_s)) else None
+    return arm if lower(resource.RLIMIT_CPU, math.ceil(time.process_time() + PREPARE_CPU_S)) else None
 
 
 def leave_with_parent(parent: int) -> None:
@@ -218,7 +243,7 @@ def resident_mib() -> float:
 def rules_stamp() -> str:
     """Of every source file of this package: a worker started later must decide by the rules its parent began with."""
     content = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("[!.]*.py")):  # an editor's lock is a name with a dot in front
         content.update(path.name.encode() + b"\0" + path.read_bytes())
     return content.hexdigest()[:16]
 

@@ -20,14 +20,17 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Self
 
 from veriward.rewards.verdict import Outcome
+from veriward.rewards.worker import encoded
 from veriward.rewards.worker_process import (
     START_LIMIT_S,
+    Blame,
     Died,
     Done,
     Orders,
@@ -44,6 +47,9 @@ FAILED_STARTS = 3
 
 LEAST_MEMORY_MB = 256
 """Address space that the interpreter and its libraries take by themselves."""
+
+LARGEST_PIECE = 4 << 20
+"""Bytes sent at a time, where it is more than one item."""
 
 LARGEST_CHUNK = 64
 """Items sent at a time; a caller with few items waits for at most this many of another's."""
@@ -185,7 +191,7 @@ class _Crew:
         self._batches: deque[Batch] = deque()
         self._members: list[_Member] = []
         self._resting = 0
-        self._closed = False
+        self._closed = self._watched = False
         self._at_work = threading.Event()
 
     def after_fork(self) -> None:
@@ -205,8 +211,8 @@ class _Crew:
             if self._closed:
                 raise WorkerError("the pool is closed")
             if batch.items:
-                self._batches.append(batch)
                 self._hire(math.ceil(len(batch.items) / self.share(batch)))
+                self._batches.append(batch)
                 self._at_work.set()
                 self._lock.notify_all()
         return batch
@@ -216,13 +222,21 @@ class _Crew:
         return max(1, min(LARGEST_CHUNK, math.ceil(len(batch.items) / (2 * self.orders.workers))))
 
     def _hire(self, chunks: int) -> None:
-        if not self._members:
-            threading.Thread(target=self._watch, name="veriward-deadlines", daemon=True).start()
-        while len(self._members) < self.orders.workers and self._resting < chunks:
-            member = _Member(self)
-            self._members.append(member)
-            self._resting += 1
-            threading.Thread(target=member.serve, name="veriward-worker", daemon=True).start()
+        """Start threads for members, as many as there is work for. WorkerError where there is none and none starts."""
+        try:
+            if not self._watched:
+                threading.Thread(target=self._watch, name="veriward-deadlines", daemon=True).start()
+                self._watched = True
+            while len(self._members) < self.orders.workers and self._resting < chunks:
+                member = _Member(self)
+                threading.Thread(target=member.serve, name="veriward-worker", daemon=True).start()
+                self._members.append(member)
+                self._resting += 1
+        except RuntimeError as error:
+            if not self._watched or not self._members:
+                raise WorkerError(
+                    f"no thread for a worker process can be started: {error}; or use workers=0"
+                ) from error
 
     def take(self) -> tuple[Batch, range] | None:
         """The next items for a child; None when the pool is closed. Batches take turns."""
@@ -257,12 +271,13 @@ class _Crew:
 
     def drop(self, batch: Batch) -> None:
         with self._lock:
-            batch.next = len(batch.items)
+            if not batch.finished.is_set():
+                batch.fail(WorkerError("the batch was abandoned"))
             if batch in self._batches:
                 self._batches.remove(batch)
 
     def _watch(self) -> None:
-        tick = min(0.05, self.orders.deadline_s / 10)
+        tick = max(0.005, min(0.05, self.orders.deadline_s / 10))
         while not self._closed:
             self._at_work.wait()
             time.sleep(tick)
@@ -311,7 +326,6 @@ class _Member:
         self._crew = crew
         self._child: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None
-        self._renewing = False
 
     def serve(self) -> None:
         while (taken := self._crew.take()) is not None:
@@ -320,57 +334,52 @@ class _Member:
                 self._work(batch, places)
             except Exception as failure:  # noqa: BLE001  a thread has no one to raise to but its caller
                 self._crew.fail(batch, failure)
+                self._lose_child()  # it may be anywhere in what it was saying
             else:
                 self._crew.put(batch, places)
-            if self._child is None and not self._crew.closed:
-                with suppress(WorkerError):  # who needs the child will be told
-                    self._child = WorkerProcess(self._crew.orders)  # it starts while nobody waits for it
+            self._prepare_next()
         for child in (self._child, self._spare):
             if child is not None:
                 child.end()
 
     def _work(self, batch: Batch, places: range) -> None:
-        rest = deque(places)
-        deaths = 0.0
+        rest = deque((place, encoded(batch.items[place])) for place in places)
+        most, deaths = len(rest), 0.0
         while rest and batch.failure is None:
             child = self._ready_child()
+            piece = _piece(rest, most)
             try:
-                for result in child.ask([batch.items[place] for place in rest]):
-                    batch.found[rest.popleft()] = result
+                for result in child.ask(piece):
+                    batch.found[rest.popleft()[0]] = result
                     deaths = 0.0
             except Raised as raised:
-                item = _shortened(batch.items[rest[0]])
+                item = _shortened(batch.items[rest[0][0]])
                 raise WorkerError(f"{self._crew.orders.function} raised on {item}\n{raised}") from None
             except Died as died:
                 self._child = None
-                self._replaced()
-                deaths += died.at_work * (1.0 if died.by_itself else 0.5)
-                if died.at_work and rest and (died.outcome is Outcome.TIMEOUT or deaths >= DEATHS):
-                    batch.found[rest.popleft()] = Lost(
-                        outcome=died.outcome, detail=died.detail, microseconds=died.microseconds
-                    )
+                if self._crew.closed:
+                    raise WorkerError("the pool was closed") from None
+                self._crew.restarts += 1
+                if died.blame is Blame.NOBODY or not rest:
+                    continue
+                deaths += 1.0 if died.by_itself else 0.5
+                if died.blame is Blame.BATCH and len(piece) > 1 and deaths >= DEATHS:
+                    most, deaths = len(piece) // 2, 0.0  # together they are too much for it
+                elif deaths >= DEATHS or (died.blame is Blame.ITEM and died.outcome is Outcome.TIMEOUT):
+                    place, _ = rest.popleft()
+                    batch.found[place] = Lost(outcome=died.outcome, detail=died.detail, microseconds=died.microseconds)
                     deaths = 0.0
-            else:
-                if child.is_worn() and not self._renewing:
-                    self._renewing = True
-                    threading.Thread(target=self._prepare_spare, name="veriward-spare", daemon=True).start()
-
-    def _replaced(self) -> None:
-        if self._crew.closed:
-            raise WorkerError("the pool was closed")
-        self._crew.restarts += 1
 
     def _ready_child(self) -> WorkerProcess:
         """The child, or a fresh one in its place. Raises WorkerError where none starts."""
-        if self._spare is not None:
+        if self._spare is not None and self._spare.has_spoken():
             worn, self._child, self._spare = self._child, self._spare, None
             if worn is not None:
                 worn.end()
         failed, begun = 0, time.monotonic()
         while True:
             if self._child is not None and not self._child.is_alive():
-                self._child.end()
-                self._child = None
+                self._lose_child()
                 self._crew.restarts += 1
             child = self._child = self._child or WorkerProcess(self._crew.orders)
             if self._crew.closed:
@@ -385,17 +394,20 @@ class _Member:
                 if failed >= FAILED_STARTS or time.monotonic() - begun > START_LIMIT_S:
                     raise WorkerError(f"no worker process starts: {died.detail}") from None
 
-    def _prepare_spare(self) -> None:
-        try:
-            spare = WorkerProcess(self._crew.orders)
-            spare.wait_until_ready()
-        except (Died, WorkerError):
-            return  # the worn one goes on; where none starts any more, its own end will say so
-        finally:
-            self._renewing = False
-        self._spare = spare
+    def _lose_child(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def _prepare_next(self) -> None:
+        """Start what will be needed: it does so while nobody waits for it."""
         if self._crew.closed:
-            spare.end()
+            return
+        with suppress(WorkerError):  # who needs it will be told
+            if self._child is None:
+                self._child = WorkerProcess(self._crew.orders)
+            elif self._child.is_worn() and self._spare is None:
+                self._spare = WorkerProcess(self._crew.orders)
 
     def look_at_clock(self) -> None:
         child = self._child
@@ -417,6 +429,18 @@ class _Member:
         for child in (self._child, self._spare):
             if child is not None:
                 child.let_go()
+
+
+def _piece(rest: Iterable[tuple[int, bytes]], most: int) -> list[bytes]:
+    """The first items that are sent together: not too many, and not too many bytes."""
+    piece: list[bytes] = []
+    room = LARGEST_PIECE
+    for _, item in islice(rest, most):
+        room -= len(item)
+        if piece and room < 0:
+            break
+        piece.append(item)
+    return piece
 
 
 def _shortened(item: object) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import select
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from veriward.rewards.verdict import Outcome
 from veriward.rewards.worker import OUT_OF_MEMORY, Channel, frame, rules_stamp
@@ -42,6 +44,11 @@ CPU_LIMIT = -24
 """Exit status of a process that used up its processor time (SIGXCPU)."""
 
 KILLED = -9
+
+DEPTH_VARIABLE = "VERIWARD_WORKER_DEPTH"
+DEEPEST = 2
+"""Workers may have workers, as a reward function that is attacked; a module that makes a pool when it is imported would
+have them without end."""
 
 HANDED_ON = (
     *("PATH", "HOME", "USER", "TMPDIR", "TEMP", "TMP", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT"),
@@ -78,14 +85,23 @@ class Raised(Exception):  # noqa: N818  it carries a traceback from the child, a
     """The function raised."""
 
 
+class Blame(StrEnum):
+    """What a child may have died of."""
+
+    ITEM = "item"
+    """It had begun the first item without a result."""
+    BATCH = "batch"
+    """It had not begun any: it was reading them, or preparing for them."""
+    NOBODY = "nobody"
+    """Its answer came as it was killed for being late."""
+
+
 class Died(Exception):  # noqa: N818  a message within the package
     """The child is gone."""
 
-    def __init__(self, outcome: Outcome, detail: str, *, at_work: bool, by_itself: bool, microseconds: int) -> None:
+    def __init__(self, outcome: Outcome, detail: str, *, blame: Blame, by_itself: bool, microseconds: int) -> None:
         super().__init__(detail)
-        self.outcome, self.detail = outcome, detail
-        self.at_work = at_work
-        """It had begun the first item without a result."""
+        self.outcome, self.detail, self.blame = outcome, detail, blame
         self.by_itself = by_itself
         """Nobody killed it from outside."""
         self.microseconds = microseconds
@@ -107,19 +123,12 @@ class WorkerProcess:
         self._total = 0
         self.is_ready = False
         self._resident = 0.0
+        self._unresponsive = False
+        """It closed its end of the pipe, and had to be killed."""
         self._errors = _error_file()
-        self._process = _started(self._errors)
-        self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout) if pipe is not None]
-        self._channel = Channel(self._pipes[1].fileno(), self._pipes[0].fileno())
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def wait_until_ready(self) -> tuple[str, ...]:
-        """What this system cannot limit. Raises Died, or WorkerError where it can be no worker of this process."""
-        orders = self._orders
-        try:
+        self._process, self._link = _started(self._errors)
+        self._channel = Channel(self._link.source, self._link.send, self._wait)
+        with suppress(OSError):  # it is gone already: whoever waits for it will see that
             self._channel.write(
                 {
                     "function": orders.function,
@@ -128,6 +137,14 @@ class WorkerProcess:
                     "memory_mb": orders.memory_mb,
                 }
             )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_until_ready(self) -> tuple[str, ...]:
+        """What this system cannot limit. Raises Died, or WorkerError where it can be no worker of this process."""
+        try:
             word, *content = self._channel.read()
         except (EOFError, OSError):
             raise self._death() from None
@@ -135,7 +152,7 @@ class WorkerProcess:
             self._due = None
         if word == "failed":
             self.kill()
-            raise WorkerError(f"{orders.function} cannot be loaded in a worker process\n{content[0]}")
+            raise WorkerError(f"{self._orders.function} cannot be loaded in a worker process\n{content[0]}")
         unlimited, stamp = content
         if stamp != stamp_here():
             raise WorkerError(
@@ -145,22 +162,17 @@ class WorkerProcess:
         self.is_ready = True
         return tuple(unlimited)
 
-    def ask(self, items: Sequence[Any]) -> Iterator[Done]:
-        """Yield one Done an item. Raises Died, or Raised where the function raised."""
-        data = frame(items)
+    def ask(self, items: Sequence[bytes]) -> Iterator[Done]:
+        """Yield one Done an item, each of them JSON. Raises Died, or Raised where the function raised."""
+        data = frame(b"[" + b",".join(items) + b"]")
         self._begun, self._answered = False, 0
         self._set_clock(self._cpu, START_LIMIT_S)  # it is waiting for work; only a frozen machine takes longer
         try:
             self._channel.write_bytes(data)
-            _, cpu = self._channel.read()
+            self._set_clock(self._answer()[0])
             self._begun = True
-            self._set_clock(cpu)
             for _ in items:
-                word, value, *rest = self._channel.read()
-                if word == "raised":
-                    self._stop_clock()
-                    self.kill()
-                    raise Raised(value)
+                value, *rest = self._answer()
                 self._answered += 1
                 self._set_clock(rest[1])
                 yield Done(value=value, microseconds=rest[0])
@@ -169,6 +181,19 @@ class WorkerProcess:
             raise self._death() from None
         self._total += len(items)
         self._stop_clock()
+
+    def _answer(self) -> list[Any]:
+        word, *content = self._channel.read()
+        if word == "raised":
+            raise Raised(content[0])
+        found: list[Any] = content
+        return found
+
+    def _wait(self) -> None:
+        """Until there is something to read. A process that the caller forked may hold the child's end open."""
+        while not _can_be_read(self._link.source, 200):
+            if self._process.poll() is not None and not _can_be_read(self._link.source, 0):
+                raise EOFError
 
     def _set_clock(self, cpu: float, seconds: float | None = None) -> None:
         with self._lock:
@@ -188,8 +213,11 @@ class WorkerProcess:
             now = time.monotonic()
             if self._due is None or now < self._due:
                 return
+            if not self.is_alive():
+                self._due = None  # whoever reads its answers sees that
+                return
             deadline = self._orders.deadline_s
-            if _can_be_read(self._pipes[1]):
+            if _can_be_read(self._link.source, 0):
                 self._due = now + deadline
                 return
             if self._begun and now - self._since < OVERLOAD * deadline:
@@ -205,12 +233,13 @@ class WorkerProcess:
         """What became of a process whose pipe is closed."""
         self._stop_clock()
         try:
-            code = self._process.wait(timeout=5.0)
+            code = self._process.wait(timeout=0.5)
         except subprocess.TimeoutExpired:
+            self._unresponsive = True
             self._process.kill()
             code = self._process.wait()
         late = self._late == self._answered or code == CPU_LIMIT
-        at_work = self._begun and (late or self._late is None)
+        blame = Blame.BATCH if not self._begun else Blame.ITEM if late or self._late is None else Blame.NOBODY
         cause = self._cause(code)
         if late:
             cause = f"no end within {self._orders.deadline_s if self._begun else START_LIMIT_S:g} s"
@@ -218,25 +247,32 @@ class WorkerProcess:
         return Died(
             Outcome.TIMEOUT if late else Outcome.CRASHED,
             cause,
-            at_work=at_work,
-            by_itself=code != KILLED,
-            microseconds=int((time.monotonic() - self._since) * 1e6) if at_work else 0,
+            blame=blame,
+            by_itself=late or self._unresponsive or code != KILLED,
+            microseconds=int((time.monotonic() - self._since) * 1e6) if blame is Blame.ITEM else 0,
         )
 
     def _cause(self, code: int) -> str:
         if code == OUT_OF_MEMORY:
             return f"out of memory ({self._orders.memory_mb} MiB)"
+        if self._unresponsive:
+            return "it closed the pipe to its caller"
         return f"the process ended with {f'signal {-code}' if code < 0 else f'code {code}'}{self._last_words()}"
 
     def _last_words(self) -> str:
         if self._errors is None:
             return ""
         try:
-            self._errors.seek(0)
-            lines = self._errors.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
+            length = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, length - (1 << 16)))
+            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         except (OSError, ValueError):
             return ""
         return f": {lines[-1][:200]}" if lines else ""
+
+    def has_spoken(self) -> bool:
+        """It said that it is ready, or that it cannot be: waiting for it takes no time."""
+        return self.is_ready or _can_be_read(self._link.source, 0)
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -252,42 +288,116 @@ class WorkerProcess:
             self._process.wait(timeout=5.0)
 
     def end(self) -> None:
-        """Stop the process and close its pipes; only where nobody reads them."""
+        """Stop the process and close the pipe to it; only where nobody reads it."""
         self.kill()
         self._close()
 
     def let_go(self) -> None:
-        """In a forked process: close the pipes and leave the child to its parent."""
+        """In a forked process: close the pipe and leave the child to its parent."""
         self._process.returncode = 0  # not ours to wait for
         self._close()
 
     def _close(self) -> None:
-        for file in (*self._pipes, self._errors):
+        for file in (self._link, self._errors):
             if file is not None:
                 with suppress(OSError):
                     file.close()
 
 
-def _started(errors: IO[bytes] | None) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """The caller's end of the way to a child and back."""
+
+    source: int
+    """File descriptor of what the child writes."""
+    send: Callable[[memoryview], int]
+    close: Callable[[], None]
+
+
+def _launched(command: Sequence[str], errors: IO[bytes] | int) -> tuple[subprocess.Popen[bytes], _Link]:
+    """A process and the link to it. OSError and ValueError where it cannot be made.
+
+    A socket, where there are such: writing to a pipe whose reader is gone sends SIGPIPE, which a caller may have left
+    to end it.
+    """
+    options: dict[str, Any] = {"stderr": errors, "env": _environment(), "bufsize": 0, "start_new_session": True}
+    if not hasattr(socket, "MSG_NOSIGNAL"):
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+        stdin, stdout = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
+
+        def close() -> None:
+            with suppress(OSError):
+                stdin.close()
+            stdout.close()
+
+        return process, _Link(source=stdout.fileno(), send=lambda data: os.write(stdin.fileno(), data), close=close)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            ours = _above_streams(ours)
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), **options)
+        except BaseException:
+            ours.close()
+            raise
+    end = ours
+    return process, _Link(
+        source=end.fileno(), send=lambda data: end.send(data, socket.MSG_NOSIGNAL), close=lambda: end.close()
+    )
+
+
+def _above_streams(end: socket.socket) -> socket.socket:
+    """Under a number above 2: where a caller closed its own streams, what it prints would go to the child."""
+    if end.fileno() > 2:
+        return end
+    import fcntl
+
+    with end:
+        return socket.socket(fileno=fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3))
+
+
+_STARTING = threading.Lock()
+"""Held while a process is made, and while the caller is forked: a copy of the caller that is made in between holds the
+new process's pipes open, and then nobody sees its end."""
+
+
+def _fresh_lock() -> None:
+    global _STARTING
+    _STARTING = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _STARTING.acquire(), after_in_parent=lambda: _STARTING.release(), after_in_child=_fresh_lock
+    )
+
+
+def _started(errors: IO[bytes] | None) -> tuple[subprocess.Popen[bytes], _Link]:
     """A new process. WorkerError where none can be made, after some patience where the system is only short of them."""
     if not sys.executable:
         raise WorkerError("this Python names no interpreter to start workers with; use workers=0")
+    if _depth() >= DEEPEST:
+        raise WorkerError("a worker of a worker starts no workers: is a pool made while a module is imported?")
     patience = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return subprocess.Popen(
-                [sys.executable, "-P", "-c", BOOT, *_import_path()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors or subprocess.DEVNULL,
-                env=_environment(),
-                bufsize=0,
-                start_new_session=True,
-            )
-        except OSError as error:
-            if error.errno not in SHORTAGES or time.monotonic() > patience:
-                raise WorkerError(f"{sys.executable} cannot be started: {error.strerror}; or use workers=0") from error
+            with _STARTING:
+                command = [sys.executable, *_flags(), "-c", BOOT, *_import_path()]
+                return _launched(command, errors or subprocess.DEVNULL)
+        except (OSError, ValueError) as error:
+            if getattr(error, "errno", None) not in SHORTAGES or time.monotonic() > patience:
+                raise WorkerError(f"{sys.executable} cannot be started: {error}; or use workers=0") from error
             time.sleep(0.2)
+
+
+def _flags() -> list[str]:
+    """The caller's own way of looking at its environment, and no working folder on the import path."""
+    return ["-P", *(["-E"] if sys.flags.ignore_environment else []), *(["-s"] if sys.flags.no_user_site else [])]
+
+
+def _depth() -> int:
+    """How many workers stand above this process."""
+    text = os.environ.get(DEPTH_VARIABLE, "0")
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _error_file() -> IO[bytes] | None:
@@ -303,7 +413,7 @@ def _error_file() -> IO[bytes] | None:
 
 def _environment() -> dict[str, str]:
     found = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
-    return {**found, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return {**found, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", DEPTH_VARIABLE: str(_depth() + 1)}
 
 
 def _import_path() -> list[str]:
@@ -311,18 +421,19 @@ def _import_path() -> list[str]:
     found = []
     for entry in sys.path:
         with suppress(OSError):  # a relative entry in a folder that is gone
-            found.append(os.path.abspath(entry))
+            if isinstance(entry, str):
+                found.append(os.path.abspath(entry))
     return found
 
 
-def _can_be_read(pipe: IO[bytes]) -> bool:
-    """Something lies in the pipe, or it was closed at the other end. False where a system cannot tell."""
+def _can_be_read(source: int, milliseconds: int) -> bool:
+    """Something came, or comes within this time, or the other end is closed. True where a system cannot tell."""
     if not hasattr(select, "poll"):
-        return False
+        return milliseconds > 0
     with suppress(OSError, ValueError):  # the thread that reads it has closed it
         asked = select.poll()
-        asked.register(pipe, select.POLLIN)
-        return bool(asked.poll(0))
+        asked.register(source, select.POLLIN)
+        return bool(asked.poll(milliseconds))
     return False
 
 

@@ -93,6 +93,19 @@ def inside(argument):
     }
 
 
+def fork_and_leave(argument):
+    """The copy holds the way to the caller open, as a caller's own copy may."""
+    if os.fork() == 0:
+        time.sleep(20)
+        os._exit(0)
+    os._exit(3)
+
+
+def close_everything(argument):
+    os.closerange(0, 200)
+    time.sleep(600)
+
+
 def waste_time(argument):
     end = time.process_time() + float(argument)
     while time.process_time() < end:
@@ -104,7 +117,7 @@ ACTS = {
     function.__name__: function
     for function in (
         *(loop, loop_in_c, hold_the_interpreter, sleep, die, leave, take_memory, fail, leave_politely, shout),
-        *(read_terminal, die_once, limits, inside, waste_time),
+        *(read_terminal, die_once, limits, inside, waste_time, fork_and_leave, close_everything),
     )
 }
 
@@ -112,6 +125,20 @@ ACTS = {
 def multiply(by):
     """A factory: the function of one item."""
     return lambda item: item * by
+
+
+class Unprepared:
+    """A function whose preparation goes wrong where a batch is longer than it can bear."""
+
+    def __init__(self, how, longest):
+        self.how, self.longest = how, longest
+
+    def __call__(self, item):
+        return item
+
+    def before_batch(self, items):
+        if len(items) > self.longest:
+            act(self.how)
 
 
 def no_json(item):

@@ -336,3 +336,32 @@ def test_nothing_is_left_of_pools_that_were_closed():
     assert threading.active_count() <= threads + 3  # those of the shared pool
     if files:
         assert len(os.listdir("/proc/self/fd")) <= files + 4
+
+
+def test_threads_that_ask_first_and_at_once_share_one_pool():
+    settings = (1, 7.5, 1024, 0.5)
+    with ThreadPoolExecutor(16) as threads:
+        found = [threads.submit(shared_pool, *settings) for _ in range(32)]
+        assert len({id(each.result()) for each in found}) == 1
+
+
+def test_two_half_surrogates_are_no_character_in_a_worker_either():
+    rows = rows_of([("\ud83d\ude00", "\U0001f600"), ("\ud835\udfd0", "2")])
+    with VerdictPool() as made:
+        assert made.verify_many(rows) == VerdictPool(workers=0).verify_many(rows)
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["sys.stderr = None", "sys.stderr.close()", "os.close(2)", "sys.stderr = open('/dev/full', 'w')"],
+)
+def test_a_caller_whose_errors_nobody_can_read_gets_its_verdicts(tmp_path, how):
+    if "full" in how and not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import os, sys\n{how}\n{ONE}os._exit(0 if sys.stdout.flush() is None else 1)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[1.0]\n[1.0]\n"

@@ -57,6 +57,8 @@ def test_an_item_without_end_is_a_timeout_and_the_others_are_answered(made, bad)
         ("die 6", "signal 6"),
         ("leave 3", "code 3"),
         ("take_memory 4096", "out of memory (512 MiB)"),
+        ("fork_and_leave", "code 3"),
+        ("close_everything", "closed the pipe"),
     ],
 )
 def test_an_item_that_ends_its_process_is_crashed_with_the_cause(made, bad, cause):
@@ -120,7 +122,7 @@ def test_a_function_cannot_read_what_its_caller_reads(made):
     assert values(made().run(["read_terminal"])) == [""]
 
 
-@pytest.mark.parametrize("text", ["\ud800", "\x00", "½ 北京 \U0001f600", "a" * 3_000_000, ""])
+@pytest.mark.parametrize("text", ["\ud800", "\ud83d\ude00", "\x00", "½ 北京 \U0001f600", "a" * 3_000_000, ""])
 def test_every_text_arrives_as_it_was(made, text):
     assert values(made().run([text, text])) == [text, text]
 
@@ -462,3 +464,128 @@ def test_a_worker_that_died_between_two_batches_is_replaced(made):
     time.sleep(0.1)
     assert values(pool.run([1, 2])) == [1, 2]
     assert pool.restarts == 1
+
+
+@pytest.mark.parametrize("how", ["leave 1", "take_memory 4096", "die 11"])
+def test_a_batch_that_a_worker_cannot_bear_is_sent_in_parts(made, how):
+    pool = made("Unprepared", setup={"how": how, "longest": 2}, memory_mb=512)
+    assert values(pool.run(list(range(8)))) == list(range(8))
+
+
+def test_an_item_that_no_worker_can_prepare_for_is_crashed(made):
+    pool = made("Unprepared", setup={"how": "leave 1", "longest": 0})
+    assert values(pool.run([1, 2])) == [Outcome.CRASHED, Outcome.CRASHED]
+
+
+def test_an_exception_in_the_preparation_is_raised_in_the_caller(made):
+    with pytest.raises(WorkerError, match="no such thing: 9"):
+        made("Unprepared", setup={"how": "fail 9", "longest": 0}).run([1])
+
+
+def test_many_long_texts_fit_into_a_worker_one_after_the_other(made):
+    texts = ["€" * 3_000_000] * 12
+    assert values(made(memory_mb=512).run(texts)) == texts
+
+
+@pytest.mark.parametrize("wrong", ["/nothing/there", "", None])
+def test_a_start_that_fails_is_told_and_the_next_one_works(made, monkeypatch, wrong):
+    pool = made()
+    with monkeypatch.context() as changed:
+        changed.setattr(sys, "executable", wrong)
+        for _ in range(2):
+            with pytest.raises(WorkerError, match="workers=0"):
+                pool.run([1])
+    assert values(pool.run([1])) == [1]
+
+
+def test_entries_of_the_import_path_that_are_no_texts_are_left_out(made, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, 7, None, Path("."), b"x"])
+    assert values(made().run([1])) == [1]
+
+
+def test_a_thread_that_cannot_start_is_told_and_the_next_one_works(made, monkeypatch):
+    pool = made()
+    with monkeypatch.context() as changed:
+        changed.setattr(threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no threads")))
+        with pytest.raises(WorkerError, match=r"no thread for a worker.*no threads"):
+            pool.run([1])
+    assert values(pool.run([1])) == [1]
+
+
+def test_a_pool_whose_rules_are_as_they_were_goes_on(made, monkeypatch):
+    pool = made()
+    with monkeypatch.context() as changed:
+        changed.setattr("veriward.rewards.worker_process.stamp_here", lambda: "other rules")
+        for _ in range(2):
+            with pytest.raises(WorkerError, match="changed on disk"):
+                pool.run([1])
+    assert values(pool.run([1])) == [1]
+
+
+@linux
+def test_a_caller_that_leaves_sigpipe_alone_is_not_ended_by_it(tmp_path):
+    done = run_script(
+        tmp_path,
+        """
+import signal
+from veriward.rewards.worker_pool import WorkerPool
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+pool = WorkerPool("misbehaving_functions:act")
+for _ in range(5):
+    pool.run(["leave 1", *["x" * 3_000_000] * 3])
+print("alive")
+""",
+    )
+    assert (done.stdout, done.stderr) == ("alive\n", "")
+
+
+@linux
+def test_a_worker_does_not_read_what_an_isolated_caller_does_not(tmp_path, monkeypatch):
+    (tmp_path / "hashlib.py").write_text("raise ImportError('evil hashlib')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    program = (
+        "from veriward.rewards.pool import VerdictPool\n"
+        "print(VerdictPool().verify_many([{'prediction': '2', 'reference': '2.0'}])[0].outcome)\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "correct\n"
+
+
+def test_a_module_that_makes_a_pool_of_itself_ends_in_words(made):
+    with pytest.raises(WorkerError, match="a worker of a worker starts no workers"):
+        WorkerPool("endless_pools:function").run([1])
+
+
+@linux
+def test_a_caller_that_is_forked_while_workers_start_still_sees_them_end(tmp_path):
+    done = run_script(
+        tmp_path,
+        """
+import os, threading, time
+from veriward.rewards.worker_pool import WorkerPool
+pool = WorkerPool("misbehaving_functions:act", deadline_s=0.5)
+pool.run([0])
+forked, stop = [], threading.Event()
+
+def copy():
+    while not stop.is_set():
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(30)
+            os._exit(0)
+        forked.append(pid)
+        time.sleep(0.03)
+
+thread = threading.Thread(target=copy)
+thread.start()
+started = time.monotonic()
+for _ in range(6):
+    pool.run([1, "leave 1", "loop"])
+stop.set()
+thread.join()
+for pid in forked:
+    os.kill(pid, 9)
+print(time.monotonic() - started < 25)
+""",
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
