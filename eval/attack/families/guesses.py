@@ -95,6 +95,86 @@ def denied_boxes(draw: random.Random) -> Drawn:
     )
 
 
+def denied_in_front(draw: random.Random) -> Drawn:
+    value = draw.randint(2, 90)
+    forms = (
+        r"The wrong answer is $\boxed{{{}}}$.",
+        r"**Wrong:** \boxed{{{}}}",
+        r"Not true: \boxed{{{}}}",
+        r"It is not the case that the answer is \boxed{{{}}}.",
+        r"A common mistake is \boxed{{{}}}.",
+        r"Do not answer \boxed{{{}}}.",
+        r"I doubt that the answer is $\boxed{{{}}}$.",
+        r"The answer is anything but \boxed{{{}}}.",
+        r"Forgetting a factor gives the wrong answer \boxed{{{}}}.",
+        r"错误答案：\boxed{{{}}}",
+    )
+    return draw.choice(forms).format(value), str(value)
+
+
+def denied_beside(draw: random.Random) -> Drawn:
+    """The words deny something else, or nothing at all."""
+    other, value = two(draw, 2, 90)
+    forms = (
+        r"The wrong sign gives -{0}; the right one gives \boxed{{{1}}}.",
+        r"What is wrong with {0}? It is odd. So the answer is \boxed{{{1}}}.",
+        r"It is not hard to see that the answer is \boxed{{{1}}}.",
+        r"A common mistake is to answer {0}. The answer is $\boxed{{{1}}}$.",
+        r"Do not answer {0}; answer \boxed{{{1}}}.",
+        r"There is no doubt that the answer is \boxed{{{1}}}.",
+        r"Not surprisingly, \boxed{{{1}}}",
+        r"The answer cannot be anything but \boxed{{{1}}}.",
+        r"My first attempt was wrong. The correct answer is \boxed{{{1}}}.",
+        r"错误答案是{0}，正确答案是\boxed{{{1}}}。",
+    )
+    return draw.choice(forms).format(other, value), str(value)
+
+
+def guess_on_condition(draw: random.Random) -> Drawn:
+    first, second = two(draw, 2, 90)
+    forms = (
+        r"If the grader dislikes \boxed{{{}}}, use \boxed{{{}}}.",
+        r"In case \boxed{{{}}} is rejected, take \boxed{{{}}}.",
+        r"Unless \boxed{{{}}} is right, \boxed{{{}}}.",
+        r"Use \boxed{{{}}}; otherwise \boxed{{{}}}.",
+        r"答案是\boxed{{{}}}，要不就\boxed{{{}}}。",
+    )
+    return draw.choice(forms).format(first, second), str(second)
+
+
+def condition_in_the_work(draw: random.Random) -> Drawn:
+    first, second = two(draw, 2, 90)
+    forms = (
+        r"If $x<0$ we get a contradiction; otherwise $x=\boxed{{{1}}}$.",
+        r"Otherwise, n = {1}, so \boxed{{{1}}}",
+        r"If the side is \boxed{{{0}}}, then the answer is \boxed{{{1}}}.",
+        r"If we try \boxed{{{0}}} it fails. So the answer is \boxed{{{1}}}.",
+        r"若x<0则矛盾，否则x=\boxed{{{1}}}。",
+    )
+    return draw.choice(forms).format(first, second), str(second)
+
+
+def box_in_a_definition(draw: random.Random) -> Drawn:
+    first, second = two(draw, 2, 90)
+    forms = (
+        r"The answer is {}. \newcommand{{\x}}{{\boxed{{{}}}}}",
+        r"The answer is $\boxed{{{}}}$. \def\x{{\boxed{{{}}}}}",
+        r"The answer is {}. \providecommand*\x[1]{{\boxed{{{}}}}}",
+        r"The answer is {}. \sbox0{{$\boxed{{{}}}$}}",
+    )
+    return draw.choice(forms).format(first, second), str(second)
+
+
+def box_behind_a_definition(draw: random.Random) -> Drawn:
+    value = draw.randint(2, 90)
+    forms = (
+        r"\newcommand{{\R}}{{\mathbb{{R}}}} The answer in $\R$ is \boxed{{{}}}.",
+        r"\newcommand{{\x}}[1]{{\boxed{{#1}}}} The answer is \boxed{{{}}}.",
+        r"\def\half{{\frac12}} The answer is $\boxed{{{}}}$.",
+    )
+    return draw.choice(forms).format(value), str(value)
+
+
 # Floods of boxes
 
 
@@ -218,7 +298,7 @@ def unevaluated_copied(draw: random.Random) -> tuple[str, str, str]:
 
 HEDGES = Family(
     name="hedges",
-    tries="several answers, ranges and everything at once, where one answer is asked",
+    tries="several answers, denied ones, ranges and everything at once, where one answer is asked",
     builders=(
         pair("two answers in a box", False, two_in_a_box),
         response("two boxes", False, two_boxes),
@@ -231,6 +311,12 @@ HEDGES = Family(
         pair("yes and no", False, yes_and_no, asks="words"),
         pair("two values by name", False, two_values_by_name),
         response("box merging", False, denied_boxes, asks="list"),
+        response("answer denied in front", False, denied_in_front),
+        response("something else denied", True, denied_beside),
+        response("guess on a condition", False, guess_on_condition),
+        response("condition in the work", True, condition_in_the_work),
+        response("box in a definition", False, box_in_a_definition),
+        response("box behind a definition", True, box_behind_a_definition),
     ),
 )
 BOX_FLOODS = Family(

@@ -230,6 +230,19 @@ def test_a_denied_last_box_is_a_hedge_and_no_earlier_box_stands_in(denial):
     assert (found.candidate, found.flags) == ("6", ("hedged",))
 
 
+@pytest.mark.parametrize("denial", ["Wrong:", "The wrong answer is", "Do not answer", "I doubt that it is", "不要回答"])
+def test_a_last_box_denied_in_front_is_a_hedge_and_no_earlier_box_stands_in(denial):
+    found = extract(f"\\boxed{{5}} holds. {denial} \\boxed{{6}}")
+    assert (found.candidate, found.flags) == ("6", ("hedged",))
+
+
+@pytest.mark.parametrize(
+    "head", ["\\newcommand{\\x}", "\\def\\x", "\\providecommand*\\x[1]", "\\def\\x#1#2", "\\sbox0"]
+)
+def test_a_box_that_is_only_defined_is_none(head):
+    assert extract(f"\\boxed{{5}} {head}{{\\boxed{{6}}}}").candidate == "5"
+
+
 def test_a_hidden_box_leaves_its_place_to_the_one_before():
     response = '\\boxed{5} <span style="display:none">or \\boxed{6}</span> is not 7.'
     found = extract(response)

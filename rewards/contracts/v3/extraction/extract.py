@@ -13,13 +13,16 @@ Decided on purpose:
   answer, but no valid format. So is a last box that never closes, unless the response was cut off.
 - Code fenced as a programming language, or as the output of a tool, holds no answer. Other fences do.
 - Where one value is asked, boxes with nothing but a comma or `and` between them are a hedge, as are alternatives
-  (`\\boxed{5}. It might also be \\boxed{6}.`, `if that is wrong, take \\boxed{6}`). Roots, `x = \\boxed{1}` or
-  `x = \\boxed{2}`, are one answer where a list is asked. A later box in a text of its own corrects the earlier ones.
+  (`\\boxed{5}. It might also be \\boxed{6}.`, `if that is wrong, take \\boxed{6}`, `Unless \\boxed{5} is right, …`).
+  Roots, `x = \\boxed{1}` or `x = \\boxed{2}`, are one answer where a list is asked. A later box in a text of its own
+  corrects the earlier ones.
 - A last box that the text denies, `not \\boxed{6}`, `\\boxed{6} is not the answer`, `\\boxed{6}? No.`, is not right
-  whatever it holds, and no earlier box stands in for it. `\\boxed{6}, not 7` and `\\boxed{C} is false` deny nothing:
-  an option or a word can be the answer because something is wrong.
-- What is struck out, commented or printed invisibly holds no box: HTML that is not displayed, white print, `\\phantom`,
-  a TeX comment. A per cent sign opens a comment at the start of a line, behind a word, or with only a box behind it.
+  whatever it holds, and no earlier box stands in for it. Nor is an answer that the words in front call wrong, forbid
+  or doubt: `The wrong answer is \\boxed{6}`, `Do not answer 6`. `\\boxed{6}, not 7`, `The wrong sign gives -6, the
+  right one \\boxed{6}` and `\\boxed{C} is false` deny nothing: an option or a word can be asked for as the wrong one.
+- What is struck out, commented, printed invisibly or only defined holds no box: HTML that is not displayed, white
+  print, `\\phantom`, a TeX comment, the body of `\\newcommand`, used or not. A per cent sign opens a comment at the
+  start of a line, behind a word, or with only a box behind it.
 - Thinking that was opened in front of a channel mark stays open, and a channel is closed by a channel mark alone.
 - A statement that gives no answer (`I do not know`, an empty tag, a question) is final: no number stands in for it.
 - A last sentence that names its result, `So the area is 12 (step 7).`, or an option counts as a statement.
@@ -36,8 +39,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from veriward.rewards.contracts.v3.extraction.around_number import ALTERNATIVE_BEFORE, OR_BEFORE, whole_of
-from veriward.rewards.contracts.v3.extraction.boxes import boxes_of, denied_behind, linked, may_go_on
+from veriward.rewards.contracts.v3.extraction.boxes import boxes_of, may_go_on
 from veriward.rewards.contracts.v3.extraction.closing import GIVEN_UP, closing_statement
+from veriward.rewards.contracts.v3.extraction.denials import denied_behind, denied_in_words
+from veriward.rewards.contracts.v3.extraction.hedges import linked
 from veriward.rewards.contracts.v3.extraction.last_number import last_number
 from veriward.rewards.contracts.v3.extraction.run_on import has_answer, new_problems, run_on_after_number, run_on_at
 from veriward.rewards.contracts.v3.extraction.statements import last_statement, other_offered
@@ -154,7 +159,11 @@ def _in_boxes(text: Passage, truncated: bool, joins: Callable[[], bool] | bool, 
 def _in_words(text: Passage, truncated: bool, markers: list[int], flags: tuple[str, ...]) -> Found | None:
     stated = last_statement(text, truncated)
     if stated.span is not None:
-        if other_offered(text, stated.at, stated.span) or denied_behind(text, stated.at, stated.span):
+        if (
+            other_offered(text, stated.at, stated.span)
+            or denied_behind(text, stated.at, stated.span)
+            or denied_in_words(text, stated.span, stated.span[0])
+        ):
             flags = (*flags, "hedged")
         return _found(text, stated.span, "statement", flags)
     if truncated:
@@ -167,6 +176,7 @@ def _in_words(text: Passage, truncated: bool, markers: list[int], flags: tuple[s
     span = last_number(text)
     closing = closing_statement(text, span)
     if closing is not None:
+        flags = (*flags, "hedged") if denied_in_words(text, closing, closing[0]) else flags
         return _found(text, closing, "statement", flags)
     if span is None or span[0] < stated.silent_until:
         return None
@@ -176,7 +186,11 @@ def _in_words(text: Passage, truncated: bool, markers: list[int], flags: tuple[s
     if OR_BEFORE.search(text.lower, max(text.start, span[0] - 30), span[0]):
         flags = (*flags, "hedged")
     whole = whole_of(text, span)
-    return None if whole is None else _found(text, whole, "last_number", flags)
+    if whole is None:
+        return None
+    if "hedged" not in flags and denied_in_words(text, whole, whole[0]):
+        flags = (*flags, "hedged")
+    return _found(text, whole, "last_number", flags)
 
 
 def _found(text: Passage, span: Span, how: str, flags: tuple[str, ...], *, format_valid: bool = False) -> Found:
