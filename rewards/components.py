@@ -20,11 +20,11 @@ from typing import Any, ClassVar, Literal
 
 from veriward.rewards.chain import check_reference, fields_for
 from veriward.rewards.contracts import DEFAULT, get_contract
-from veriward.rewards.pool import DEADLINE_S, MEMORY_MB, WARN_NOT_DECIDED, VerdictPool, shared_pool
+from veriward.rewards.pool import DEADLINE_S, MEMORY_MB, WARN_NOT_DECIDED, VerdictPool, capped, shared_pool
 from veriward.rewards.response import Completion, response_text
 from veriward.rewards.verdict import Certainty, Method, Outcome, Verdict
 from veriward.rewards.verdict_metrics import NOT_DECIDED
-from veriward.rewards.worker_pool import LEAST_MEMORY_MB
+from veriward.rewards.worker_pool import check_limits
 
 LogExtra = Callable[[str, list[Any]], None]
 LogMetric = Callable[[str, float], None]
@@ -86,12 +86,9 @@ class ComponentSettings:
             raise ValueError(f"overlong_buffer must be between 0 and max_completion_length, got {self.overlong_buffer}")
         if self.repetition_ngram < 1:
             raise ValueError(f"repetition_ngram must be at least 1 token, got {self.repetition_ngram}")
-        if self.workers is not None and self.workers < 0:
-            raise ValueError(f"workers must be 0 (in the caller's process) or more, got {self.workers}")
-        if self.deadline_s <= 0:
-            raise ValueError(f"deadline_s must be above 0, got {self.deadline_s}")
-        if self.memory_mb < LEAST_MEMORY_MB:
-            raise ValueError(f"memory_mb must be at least {LEAST_MEMORY_MB} MiB, got {self.memory_mb}")
+        if self.workers is not None:
+            capped(self.workers)
+        check_limits(self.deadline_s, self.memory_mb)
         if not 0 <= self.warn_not_decided <= 1:
             raise ValueError(f"warn_not_decided is a share between 0 and 1, got {self.warn_not_decided}")
 

@@ -229,7 +229,7 @@ class VerdictPool:
         each = f"verdicts run in {self.workers} worker process{'es' if self.workers > 1 else ''}"
         ranks = local_ranks()
         where = f" for each of the {ranks} processes on this machine" if ranks > 1 else ""
-        lines = [f"{each}{where}, at most {self.memory_mb} MiB each"]
+        lines = [f"{each}{where}, limited to {self.memory_mb} MiB{' each' if self.workers > 1 else ''}"]
         if self._workers.unlimited:
             missing = " and ".join(self._workers.unlimited)
             lines.append(f"this system cannot limit the {missing} of a process; the deadline holds all the same")
@@ -387,7 +387,7 @@ _SHARED: dict[tuple[int | None, float, int, float], VerdictPool] = {}
 
 def workers_wanted() -> int:
     """What the environment says, or one. ValueError where it says no number."""
-    text = os.environ.get(WORKERS_VARIABLE, "1")
+    text = os.environ.get(WORKERS_VARIABLE) or "1"
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"{WORKERS_VARIABLE} is a number of processes, 0 or more; got {text!r}")
     return int(text)
@@ -395,8 +395,8 @@ def workers_wanted() -> int:
 
 def capped(workers: int) -> int:
     """No more workers than there are cores for each process of a job on this machine, and at least one if any."""
-    if workers < 0:
-        raise ValueError(f"workers is 0 (in this process) or more, got {workers}")
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 0:
+        raise ValueError(f"workers is a whole number, 0 (in this process) or more; got {workers!r}")
     return min(workers, max(1, cores() // local_ranks()))
 
 

@@ -72,6 +72,14 @@ class Lost:
 Result = Done | Lost
 
 
+def check_limits(deadline_s: float, memory_mb: int | None) -> None:
+    """ValueError for numbers that no worker could live with."""
+    if not isinstance(deadline_s, int | float) or not 0 < deadline_s <= 86_400:
+        raise ValueError(f"deadline_s is a number of seconds above 0, got {deadline_s!r}")
+    if memory_mb is not None and (not isinstance(memory_mb, int) or memory_mb < LEAST_MEMORY_MB):
+        raise ValueError(f"memory_mb must be at least {LEAST_MEMORY_MB} MiB, got {memory_mb!r}")
+
+
 class WorkerPool:
     """Child processes that run one function.
 
@@ -95,10 +103,7 @@ class WorkerPool:
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers must be at least 1, got {workers}")
-        if not 0 < deadline_s <= 86_400:
-            raise ValueError(f"deadline_s is a number of seconds above 0, got {deadline_s}")
-        if memory_mb is not None and memory_mb < LEAST_MEMORY_MB:
-            raise ValueError(f"memory_mb must be at least {LEAST_MEMORY_MB} MiB, got {memory_mb}")
+        check_limits(deadline_s, memory_mb)
         self._crew = _Crew(
             Orders(function=function, setup=setup, workers=workers, deadline_s=deadline_s, memory_mb=memory_mb)
         )

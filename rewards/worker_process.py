@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -32,6 +32,11 @@ PATIENCE_S = 10.0
 """Seconds in which a system that is short of processes, memory or descriptors may have some again."""
 
 SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+
+FEW = 8
+PAUSE_S = 0.001
+"""Where more than a few answers are to come, this long is waited for several of them: being woken for each takes longer
+than reading it, and the worker needs the processor."""
 
 OVERLOAD = 4
 """A child that got no processor may take this many deadlines by the clock, and never more than one of its own time."""
@@ -171,7 +176,9 @@ class WorkerProcess:
             self._channel.write_bytes(data)
             self._set_clock(self._answer()[0])
             self._begun = True
-            for _ in items:
+            for place in range(len(items)):
+                if len(items) - place > FEW and not _can_be_read(self._link.source, 0):
+                    time.sleep(PAUSE_S)
                 value, *rest = self._answer()
                 self._answered += 1
                 self._set_clock(rest[1])
@@ -332,17 +339,11 @@ def _launched(command: Sequence[str], errors: IO[bytes] | int) -> tuple[subproce
 
         return process, _Link(source=stdout.fileno(), send=lambda data: os.write(stdin.fileno(), data), close=close)
     ours, theirs = socket.socketpair()
-    with theirs:
-        try:
-            ours = _above_streams(ours)
-            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), **options)
-        except BaseException:
-            ours.close()
-            raise
-    end = ours
-    return process, _Link(
-        source=end.fileno(), send=lambda data: end.send(data, socket.MSG_NOSIGNAL), close=lambda: end.close()
-    )
+    with theirs, ExitStack() as undone:
+        end = undone.enter_context(_above_streams(ours))
+        process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), **options)
+        undone.pop_all()
+    return process, _Link(source=end.fileno(), send=lambda data: end.send(data, socket.MSG_NOSIGNAL), close=end.close)
 
 
 def _above_streams(end: socket.socket) -> socket.socket:

@@ -55,7 +55,14 @@ def attack(
     Each target runs in a process of its own, which is killed where it hangs. Several targets stand side by side.
     """
     from veriward.eval.attack.cases import attack_cases
-    from veriward.eval.attack.report import check_markers, findings_named, replace_tables, to_row
+    from veriward.eval.attack.report import (
+        check_markers,
+        findings_named,
+        never_answered,
+        never_paid,
+        replace_tables,
+        to_row,
+    )
     from veriward.eval.attack.run import AttackSettings
     from veriward.eval.attack.run import attack as run_attack
     from veriward.eval.attack.targets import Target
@@ -74,7 +81,7 @@ def attack(
     settings = AttackSettings(
         seed=seed,
         per_family=per_family,
-        families=tuple(family) if family else None,
+        families=tuple(dict.fromkeys(family)) if family else None,
         deadline_s=deadline,
         threshold=threshold,
     )
@@ -98,7 +105,12 @@ def attack(
     if run.stopped:
         print("stopped; the figures are of the calls until then", file=sys.stderr)
         raise typer.Exit(130)
+    unanswered = [line for report in run.reports if (line := never_answered(report)) is not None]
+    if unanswered:
+        raise ConfigError("; ".join(unanswered))
     for path in page or []:
         replace_tables(path, run)
+    for line in filter(None, map(never_paid, run.reports)):
+        print(f"veriward attack: {line}", file=sys.stderr)
     if run.faults(failing):
         raise typer.Exit(1)

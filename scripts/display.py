@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from veriward.rewards import Verdict
 
 SECONDS_BETWEEN_LINES = 10
+
+SHOWN_MECHANISMS = 12
+"""With an example each; more fill a screen."""
 """Progress where there is no terminal: a line at most this often."""
 
 COMPLAINTS_SHOWN = 20
@@ -190,7 +193,7 @@ def line_printer(console: Console) -> Callable[[Progress], None]:
 @contextlib.contextmanager
 def show_attacking(console: Console, targets: int, cases: int) -> Iterator[Callable[[TargetReport], None]]:
     """A bar over all calls on a terminal, now and then a line elsewhere."""
-    total, last = targets * cases, -float("inf")
+    total, last = targets * cases, time.perf_counter()
     begun: list[TargetReport] = []
 
     def counts(report: TargetReport) -> tuple[int, str]:
@@ -233,18 +236,23 @@ def show_attack(run: AttackRun, console: Console) -> None:
 
 
 def one_target_table(run: AttackRun) -> Table:
-    from veriward.eval.attack.run import FAULTS
+    from veriward.eval.attack.run import Finding
 
     (report,) = run.reports
     print_of = f", fingerprint {report.target.fingerprint}" if report.target.fingerprint else ""
     table = Table(title=f"{report.target.label}{print_of}, seed {run.settings.seed}", title_justify="left")
     table.add_column("family", no_wrap=True)
-    for head in ("cases", *(finding.plural for finding in FAULTS), "seconds"):
-        table.add_column(head, justify="right")
+    heads = ("cases", "wrong\naccepts", "wrong\nrejects", "right un-\ndecided", "hangs", "crashes", "raised", "sec.")
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
 
     def add(name: str, family: str | None) -> None:
         counts = report.counts(family)
-        faults = [f"{counts[finding]:,}" if counts[finding] else "·" for finding in FAULTS]
+        shown = (
+            *(counts[Finding.WRONG_ACCEPT], counts[Finding.WRONG_REJECT], report.left_undecided(family)),
+            *(counts[Finding.HANG], counts[Finding.CRASH], counts[Finding.EXCEPTION]),
+        )
+        faults = [f"{count:,}" if count else "·" for count in shown]
         table.add_row(name, f"{report.cases(family):,}", *faults, f"{report.seconds(family):,.1f}")
 
     for family in run.families:
@@ -257,7 +265,7 @@ def one_target_table(run: AttackRun) -> Table:
 def side_by_side_table(run: AttackRun) -> Table:
     from veriward.eval.attack.report import cell
 
-    title = "wrong answers paid / right answers refused / right answers left undecided / hangs, crashes and exceptions"
+    title = "wrong accepts / wrong rejects / right answers undecided / hangs, crashes and exceptions"
     table = Table(title=f"{title}; seed {run.settings.seed}", title_justify="left")
     for head in ("family", "cases", *(report.target.label for report in run.reports)):
         table.add_column(printable(head), justify="left" if head == "family" else "right")
@@ -272,7 +280,7 @@ def side_by_side_table(run: AttackRun) -> Table:
 
 def show_mechanisms(report: TargetReport, console: Console) -> None:
     from veriward.eval.attack.cases import MECHANISMS
-    from veriward.eval.attack.report import always_the_same_exception, kinds_in_words
+    from veriward.eval.attack.report import kinds_in_words
 
     found = report.mechanisms()
     known = sum(1 for name in MECHANISMS if name in found)
@@ -280,22 +288,19 @@ def show_mechanisms(report: TargetReport, console: Console) -> None:
         printable(f"{report.target.label}: {len(found)} mechanisms, {known} of the {len(MECHANISMS)} known ones"),
         soft_wrap=True,
     )
-    same = always_the_same_exception(report)
-    if same is not None:
-        console.print(printable(f"    every call raised: {same}"), soft_wrap=True)
-        console.print("    is it called as it wants to be? see --plain and --column", highlight=False)
-        return
-    for name, results in found.items():
+    for name, results in list(found.items())[:SHOWN_MECHANISMS]:
         first = results[0]
         console.print(printable(f"  {name}: {kinds_in_words(results)}"), soft_wrap=True)
         said = first.detail or f"paid {first.value:g}"
-        example = f"    {first.case.id}: {end_of(first.case.completion)}  for  {shorten(first.case.reference)}: {said}"
-        console.print(printable(example), soft_wrap=True)
+        example = f"{first.case.id}: {end_of(first.case.completion)}  for  {shorten(first.case.reference)}: {said}"
+        console.print(printable(f"    {example}"), no_wrap=True, overflow="ellipsis", highlight=False)
+    if len(found) > SHOWN_MECHANISMS:
+        console.print(f"  and {len(found) - SHOWN_MECHANISMS} more; --out FILE.json has all of them, with every input")
 
 
 def end_of(text: str) -> str:
     """The part of a response in which its answer mostly stands."""
-    return text if len(text) <= 80 else f"…{text[-79:]}"
+    return text if len(text) <= 50 else f"…{text[-49:]}"
 
 
 def running_counts(progress: Progress) -> str:

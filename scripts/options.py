@@ -34,6 +34,11 @@ def refuse_output(out: Path) -> None:
         raise ConfigError(f"{out}: is there already; choose another --out")
     if not out.parent.is_dir():
         raise ConfigError(f"{out}: no folder {out.parent}; make it, or choose another --out")
+    try:
+        out.touch()
+        out.unlink()
+    except OSError as error:
+        raise ConfigError(f"{out}: cannot be written: {error.strerror}; choose another --out") from error
 
 
 def known_contract(name: str) -> str:

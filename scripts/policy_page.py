@@ -41,7 +41,8 @@ the contract's own cases (`python -m veriward.scripts.policy_page --write`); a t
 `veriward audit v3` runs every case.
 
 A verdict names what was applied in its `flags`, and says how it was decided (`method`) and how surely (`certainty`).
-`outcome` is one of correct, wrong, undecided, unsupported, no_answer, bad_reference.
+`outcome` is one of correct, wrong, undecided, unsupported, no_answer, bad_reference; timeout and crashed are the worker
+process's, and no rule's.
 """
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.attack.cases import MECHANISMS
+from veriward.eval.attack.cases import FAMILIES, MECHANISMS
 from veriward.eval.attack.http_judge import JUDGE_PROMPT
 from veriward.eval.attack.run import FAILURES, FAULTS, AttackRun, Finding, Result, TargetReport
 from veriward.eval.errors import ConfigError
@@ -111,12 +111,27 @@ def findings_named(names: str | None) -> list[Finding]:
     return [known[name] for name in wanted]
 
 
-def always_the_same_exception(report: TargetReport) -> str | None:
-    """The exception, where every call so far raised the same: then the call is wrong, and not the answers."""
-    details = {result.detail for result in report.results}
-    if len(report.results) < 2 or len(details) != 1 or report.counts()[Finding.EXCEPTION] != len(report.results):
+def never_answered(report: TargetReport) -> str | None:
+    """A line for the person where every call raised: the call is wrong, not the answers, and nothing was measured."""
+    if len(report.results) < 2 or report.counts()[Finding.EXCEPTION] != len(report.results):
         return None
-    return details.pop()
+    first = report.results[0].detail or ""
+    if report.target.kind == "server":
+        hint = "does --server-format name how it speaks?"
+    elif "unexpected keyword argument" in first:
+        hint = "TRL passes every column by its name: let it take **kwargs"
+    else:
+        hint = "is it called as it wants to be? see --plain and --column"
+    return f"{report.target.label}: every call raised, the first {first}; {hint}"
+
+
+def never_paid(report: TargetReport) -> str | None:
+    """A line for the person where no right answer was paid: that is seldom what a reward function is for."""
+    right = [result for result in report.results if result.case.accept]
+    if not right or any((result.value or 0) > 0 for result in right):
+        return None
+    hint = "; does it want plain texts (--plain)?" if report.target.kind == "function" else ""
+    return f"{report.target.label}: paid none of {len(right)} right answers{hint}"
 
 
 # ---------------------------------------------------------------------------------------------- the table of a page
@@ -126,10 +141,10 @@ def summary(run: AttackRun) -> str:
     """A line a target; below it what is needed to run it again."""
     unequal, equal = _claims(run)
     names = (
-        f"wrong answers paid, of {unequal}",
-        f"right answers refused, of {equal}",
-        "right answers left undecided",
-        "hangs",
+        f"wrong accepts, of {unequal}",
+        f"wrong rejects, of {equal}",
+        "right answers undecided",
+        f"no answer in {run.settings.deadline_s:g} s",
         "crashes, exceptions",
         f"of {len(MECHANISMS)} known faults",
         "seconds",
@@ -154,16 +169,18 @@ def made_by(run: AttackRun) -> str:
 def markdown(run: AttackRun) -> str:
     """Families down, targets across, four figures a cell; below it what is needed to run it again."""
     lines = [
-        f"{len(run.cases):,} cases; of each target: wrong answers paid / right answers refused / right answers left"
-        " undecided / hangs, crashes and exceptions",
+        f"{len(run.cases):,} cases; of each target: wrong accepts / wrong rejects / right answers undecided / no answer"
+        f" in {run.settings.deadline_s:g} s, crashes and exceptions",
         "",
-        _line(["family", "unequal", "equal", *(report.target.label for report in run.reports)]),
-        _line(["---", "---:", "---:", *("---:" for _ in run.reports)]),
+        _line(["family", "what it tries", "unequal", "equal", *(report.target.label for report in run.reports)]),
+        _line(["---", "---", "---:", "---:", *("---:" for _ in run.reports)]),
     ]
     for family in run.families:
-        lines.append(_line([family, *_claims(run, family), *(cell(report, family) for report in run.reports)]))
-    lines.append(_line(["**all**", *_claims(run), *(f"**{cell(report)}**" for report in run.reports)]))
-    lines.append(_line(["seconds", "", "", *(f"{report.seconds():,.1f}" for report in run.reports)]))
+        tries = FAMILIES[family].tries if family in FAMILIES else ""
+        cells = [cell(report, family) for report in run.reports]
+        lines.append(_line([family, tries, *_claims(run, family), *cells]))
+    lines.append(_line(["**all**", "", *_claims(run), *(f"**{cell(report)}**" for report in run.reports)]))
+    lines.append(_line(["seconds", "", "", "", *(f"{report.seconds():,.1f}" for report in run.reports)]))
     return "\n".join([*lines, "", made_by(run)])
 
 

@@ -6,6 +6,7 @@ goes on. What a case must not do is written in the case; what the target did is 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -110,8 +111,10 @@ class AttackSettings:
     """A reward above it pays."""
 
     def __post_init__(self) -> None:
-        if self.deadline_s <= 0:
+        if not 0 < self.deadline_s <= 86_400:
             raise ConfigError(f"--deadline must be above 0 seconds, got {self.deadline_s}")
+        if not math.isfinite(self.threshold):
+            raise ConfigError(f"--threshold must be a number, got {self.threshold}")
 
     def changed(self) -> Iterator[tuple[str, object]]:
         """The options of the command by which these settings differ from the usual ones."""

@@ -250,7 +250,15 @@ def open_function(name: str, folder: str) -> RewardFunction:
     module_name, _, path = name.partition(":")
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    found: Any = importlib.import_module(module_name)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not module_name.startswith(missing.name):
+            raise
+        hint = f"; write {module_name.removesuffix('.py')}:{path}" if module_name.endswith(".py") else ""
+        raise ConfigError(
+            f"--function {name}: no module {module_name} is installed or in the working folder {folder}{hint}"
+        ) from missing
     for part in path.split("."):
         if not hasattr(found, part):
             raise ConfigError(f"--function {name}: {module_name} has no {path!r}; name a function of that module")

@@ -17,7 +17,7 @@ RUN = "from veriward.scripts.cli import app; app(prog_name='veriward')"
 BOXED = r"Draft \boxed{5}; so $x = \boxed{\frac{\sqrt{12}}{2}}$, done."
 
 
-STARTED = "veriward: verdicts run in 1 worker process, at most 1024 MiB each"
+STARTED = "veriward: verdicts run in 1 worker process, limited to 1024 MiB"
 
 
 def veriward(*arguments, **more):

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -156,3 +157,8 @@ def test_right_answers_are_paid_by_contract_v3_but_for_named_mechanisms(judged):
 
 def test_no_right_answer_is_called_wrong_by_contract_v3(judged):
     assert not [case for case, verdict in judged if case.accept and verdict.outcome is Outcome.WRONG]
+
+
+def test_every_known_fault_stands_on_the_page():
+    page = (Path(__file__).parents[3] / "docs" / "attack.md").read_text(encoding="utf-8")
+    assert [name for name in MECHANISMS if f"| {name} |" not in page] == []

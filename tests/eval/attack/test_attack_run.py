@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from veriward.eval.attack.cases import AttackCase
-from veriward.eval.attack.report import always_the_same_exception, markdown, replace_tables, summary, to_row
+from veriward.eval.attack.report import markdown, never_answered, never_paid, replace_tables, summary, to_row
 from veriward.eval.attack.run import AttackSettings, Finding, attack
 from veriward.eval.attack.targets import Target
 from veriward.eval.errors import ConfigError, MissingExtraError
@@ -197,7 +197,10 @@ def test_a_hang_is_ended_wherever_it_hangs(rewards, call):
 def test_the_exception_is_kept(rewards):
     (report,) = run_on(function("raises"))
     assert report.results[0].detail == "KeyError: 'no such column'"
-    assert always_the_same_exception(report) == "KeyError: 'no such column'"
+    assert never_answered(report) == (
+        "attacked_rewards:raises: every call raised, the first KeyError: 'no such column'; "
+        "is it called as it wants to be? see --plain and --column"
+    )
 
 
 def test_a_threshold_says_what_pays(rewards):
@@ -212,7 +215,10 @@ def test_a_threshold_says_what_pays(rewards):
         (Target(kind="function", name="../x.py:f"), "wanted package.module:function"),
         (function("nothing"), "attacked_rewards has no 'nothing'"),
         (function("number"), "wanted a function in TRL's call, got int"),
-        (Target(kind="function", name="no_such_module:f"), "No module named 'no_such_module'"),
+        (
+            Target(kind="function", name="no_such_module:f"),
+            "no module no_such_module is installed or in the working folder",
+        ),
         (Target(kind="function", name="broken:f"), "SyntaxError"),
         (Target(kind="function", name="leaving:f"), "SystemExit: 3"),
         (Target(kind="function", name="dying:f"), "the process ended with code 9"),
@@ -430,7 +436,13 @@ def test_the_tables_of_a_page_are_replaced_between_their_markers(rewards):
         f"# Top\n<!-- attack summary -->\n{summary(run)}\n<!-- /attack summary -->\nmiddle\n"
         f"<!-- attack table -->\n{markdown(run)}\n<!-- /attack table -->\nbottom\n"
     )
-    assert "| unequal | 2 | 0 | 2 / 0 / 0 / 0 | 0 / 0 / 0 / 0 |" in text
-    assert "| **all** | 2 | 2 | **2 / 0 / 0 / 0** | **0 / 0 / 2 / 0** |" in text
+    assert "| 2 | 0 | 2 / 0 / 0 / 0 | 0 / 0 / 0 / 0 |" in text
+    assert "| **all** |  | 2 | 2 | **2 / 0 / 0 / 0** | **0 / 0 / 2 / 0** |" in text
     assert "| attacked_rewards:skips | 0 | 0 | 2 | 0 | 0 | 0 |" in text
     assert "veriward attack --function attacked_rewards:pays_everything" in text
+
+
+def test_a_target_that_pays_no_right_answer_is_told_of(rewards):
+    nothing, everything = attack([function("pays_nothing"), function("pays_everything")], CASES, FAST).reports
+    assert never_paid(nothing).endswith("paid none of 2 right answers; does it want plain texts (--plain)?")
+    assert never_paid(everything) is None

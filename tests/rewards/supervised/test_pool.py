@@ -243,7 +243,7 @@ ONE = (
 def test_processes_and_megabytes_are_said_once_at_the_start(tmp_path):
     done = run_script(tmp_path, ONE)
     assert done.stdout == "[1.0]\n[1.0]\n"
-    assert done.stderr == "veriward: verdicts run in 1 worker process, at most 1024 MiB each\n"
+    assert done.stderr == "veriward: verdicts run in 1 worker process, limited to 1024 MiB\n"
 
 
 def test_with_several_ranks_one_speaks_for_all(tmp_path):

@@ -78,7 +78,7 @@ def without_hidden(text: str) -> str:
         text = _with_blanks(text, _unseen(text))
     if "<s>" in text:
         text = _STRUCK_BOX.sub(_without_struck_box, text)
-    if not _STRIKING_NAMES.search(text):
+    if not any(name in text for name in _STRIKING_NAMES):
         return text
     pieces: list[str] = []
     done = depth = 0
@@ -107,10 +107,12 @@ def without_hidden(text: str) -> str:
     return "".join(pieces)
 
 
-_STRIKING_NAMES = re.compile(
-    r"cancel|\\x?sout|\\st\{|phantom|color|\\scalebox|\\transparent|\\html|\\fontsize|\\hide|\\pdf|\\label"
-    r"|[Cc]ommand|[Oo]perator|\\[gex]?def|environment\*?\s{0,3}\{|\\(?:s|save|set)box|\\typeout|\\message|\\toks"
-)
+_STRIKING_NAMES = (
+    "cancel", "sout", "xout", "\\st{", "phantom", "color", "\\scalebox", "\\transparent", "\\html",
+    "\\fontsize", "\\hide", "\\pdf", "\\label", "ommand", "perator", "\\def", "\\gdef", "\\edef", "\\xdef",
+    "nvironment", "\\sbox", "\\savebox", "\\setbox", "\\typeout", "\\message", "\\toks",
+)  # fmt: skip
+"""One of them stands in a text that `_STRIKING` finds something in; looking for them is ten times as fast."""
 
 
 def _tex_comments(text: str) -> Iterator[tuple[int, int]]:
