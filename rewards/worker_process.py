@@ -33,11 +33,6 @@ PATIENCE_S = 10.0
 
 SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
-FEW = 8
-PAUSE_S = 0.001
-"""Where more than a few answers are to come, this long is waited for several of them: being woken for each takes longer
-than reading it, and the worker needs the processor."""
-
 OVERLOAD = 4
 """A child that got no processor may take this many deadlines by the clock, and never more than one of its own time."""
 
@@ -176,9 +171,7 @@ class WorkerProcess:
             self._channel.write_bytes(data)
             self._set_clock(self._answer()[0])
             self._begun = True
-            for place in range(len(items)):
-                if len(items) - place > FEW and not _can_be_read(self._link.source, 0):
-                    time.sleep(PAUSE_S)
+            for _ in items:
                 value, *rest = self._answer()
                 self._answered += 1
                 self._set_clock(rest[1])
