@@ -212,6 +212,9 @@ def grade(
         Console().print(grading_table(result))
         if pool.metrics.verdicts:
             Console().print(pool.line(), highlight=False)
+    lost = result.outcomes.get("timeout", 0) + result.outcomes.get("crashed", 0)
+    if lost:
+        complain(f"veriward grade: {lost} rows are timeout or crashed, and stay so; another --out decides them anew")
     if result.refused:
         raise typer.Exit(complain(f"veriward grade: {result.refused} of {result.rows} rows are no pairs, and left out"))
 

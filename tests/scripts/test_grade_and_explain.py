@@ -265,3 +265,15 @@ def test_help_works_on_the_core_alone(command):
     code = f"import sys; sys.modules.update(dict.fromkeys({extras!r})); {RUN}"
     done = subprocess.run([sys.executable, "-c", code, command, "--help"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_rows_that_were_lost_are_told_of(tmp_path):
+    pairs = tmp_path / "pairs.jsonl"
+    rows = [{"prediction": f"x^{n}+{n}", "reference": f"{n}+x^{n}"} for n in range(3)]
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for _ in range(2):
+        done = veriward("grade", pairs, "--out", tmp_path / "out.jsonl", "--deadline", "0.000001")
+        assert done.returncode == 0
+    lost = sum(json.loads(line)["outcome"] == "timeout" for line in (tmp_path / "out.jsonl").read_text().splitlines())
+    said = f"veriward grade: {lost} rows are timeout or crashed, and stay so; another --out decides them anew"
+    assert (said in done.stderr.splitlines()) is (lost > 0)
