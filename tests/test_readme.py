@@ -138,7 +138,10 @@ def test_a_command_of_the_readme_runs(command, tiny_model):
         link = tiny_model / name
         if not link.exists():
             link.symlink_to(ROOT / name)
-    how = [str(BIN / word) if (BIN / word).is_file() else word for word in HOW[command]]
+    how = list(HOW[command])
+    ours = [place for place, word in enumerate(how) if (BIN / word).is_file()]
+    for place in ours[:1]:  # not each of them: `trl` is a peer as well as a program
+        how[place] = str(BIN / how[place])
     done = subprocess.run(how, cwd=tiny_model, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
 
