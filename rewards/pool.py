@@ -197,9 +197,8 @@ class VerdictPool:
                     else:
                         decided[asks] = known
             asked.send()
-            _ = get_contract(
-                contract
-            ).fingerprint  # the first time it takes as long as the start of a worker: meanwhile
+            # It takes as long, the first time, as a worker takes to start: the workers start meanwhile.
+            _ = get_contract(contract).fingerprint
             for asks, found in asked.answers():
                 decided[asks] = found
                 if asks.is_short and not _is_lost(found.decision):
