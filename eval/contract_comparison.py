@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.pair_file import read_pairs
 from veriward.rewards import Outcome, Reason, Verdict, VerdictPool, get_contract, verify_many
 from veriward.rewards.contracts import v2
 from veriward.rewards.normalize import normalize
 from veriward.rewards.response import reasoning_text, response_text
 from veriward.rewards.task import make_task
+from veriward.tool_agent.errors import ConfigError
 
 SKIPPED = "skipped"
 

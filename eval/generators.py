@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriward.eval.errors import ConfigError, need
+from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import Finished, FinishReason, Generation, Prompt
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.generators import check_request
 from veriward.eval.metrics import Summary, summarise
 from veriward.eval.problems import Problem, ProblemSet
@@ -31,6 +30,7 @@ from veriward.rewards import (
     get_contract,
     verify_many,
 )
+from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt
 
 LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "sympy", "python-flint")

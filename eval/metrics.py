@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from veriward.eval.errors import need
 from veriward.rewards import Outcome
+from veriward.tool_agent.errors import need
 
 FEWEST_CLUSTERS = 10
 """With fewer problems than this, the spread between them says too little for an interval."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veriward.eval.errors import ConfigError, need
 from veriward.rewards.task import task_fields
+from veriward.tool_agent.errors import ConfigError, need
 
 if TYPE_CHECKING:
     import datasets

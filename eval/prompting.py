@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.generator import Prompt
 
 DEFAULT_INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."

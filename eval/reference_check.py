@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import REFERENCE_COLUMNS, Reason, UnreadableReferenceError, compile_reference
 from veriward.rewards.contracts.v3.contract import read
 from veriward.rewards.contracts.v3.reading.grammar import Refused
 from veriward.rewards.contracts.v3.rules.marks import DECIMAL, OPTION_LETTERS, SIGNIFICANT_DIGITS
 from veriward.rewards.contracts.v3.tree import Apply, Bracketed, Node, Number, Percent, Symbol, walk
 from veriward.rewards.task import make_task, task_fields
+from veriward.tool_agent.errors import ConfigError
 
 WHOLE_SOLUTION = re.compile(r"####|\\(?:boxed|fbox)")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import Outcome
+from veriward.tool_agent.errors import ConfigError
 
 SETTINGS, ROWS, SUMMARY, LOCK = "settings.json", "rows.jsonl", "summary.json", ".lock"
 TEMPORARY = ".tmp-"

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from veriward.eval.errors import ConfigError
 from veriward.scripts.display import show_attack, show_attacking
 from veriward.scripts.options import JsonOption, refuse_output
+from veriward.tool_agent.errors import ConfigError
 
 
 def attack(

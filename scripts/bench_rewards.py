@@ -33,7 +33,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from veriward.eval.errors import ConfigError
 from veriward.scripts.grpo_batch import (
     BOMBS,
     Batch,
@@ -45,6 +44,7 @@ from veriward.scripts.grpo_batch import (
     shared_problems,
 )
 from veriward.scripts.raters import PEERS, RATERS, Run, Step, ask, missing, one_by_one, run_rater, worker_pids
+from veriward.tool_agent.errors import ConfigError
 
 Pair = tuple[str, str]
 

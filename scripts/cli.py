@@ -19,7 +19,6 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from veriward.eval.errors import ConfigError, disk_full_in_one_line
 from veriward.scripts.attack_command import attack
 from veriward.scripts.display import (
     first_lines,
@@ -43,6 +42,7 @@ from veriward.scripts.options import (
     known_contract,
     refuse_output,
 )
+from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line
 
 if TYPE_CHECKING:
     from veriward.rewards import Explanation, VerdictPool
@@ -414,7 +414,7 @@ app.command()(attack)
 
 def check_extras() -> None:
     """Everything that an evaluation will need, before the minutes that it takes; and no bars but our own."""
-    from veriward.eval.errors import need
+    from veriward.tool_agent.errors import need
 
     for module in ("torch", "transformers", "scipy"):
         need(module, extra="train", purpose="veriward eval")

@@ -30,10 +30,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import CONTRACTS, DEFAULT, verify
 from veriward.scripts.display import SECONDS_BETWEEN_LINES, CountsBelow, printable, shorten, two_columns
 from veriward.scripts.fuzzed_strings import Case, Texts, drawn, read_texts
+from veriward.tool_agent.errors import ConfigError
 
 SLOW = 0.1
 """CPU-seconds that no verdict may take."""

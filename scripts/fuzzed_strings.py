@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import ANSWER_TYPES, CONTRACTS, get_contract
 from veriward.scripts.answer_strings import NOISE, grammar_pairs, hostile_pairs
+from veriward.tool_agent.errors import ConfigError
 
 LONGEST = 16_000
 """Characters of a response; a mutation that makes more is cut."""

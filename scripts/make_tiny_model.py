@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from veriward.eval.errors import ConfigError, need
+from veriward.tool_agent.errors import ConfigError, need
 from veriward.train import sft, tiny_base
 from veriward.train.tiny_problems import DEFAULT_DIFFICULTY, LEVELS
 

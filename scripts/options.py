@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 ContractOption = Annotated[
     str | None, typer.Option("--contract", help="Grading contract.", show_default="the current one", metavar="NAME")

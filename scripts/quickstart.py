@@ -29,7 +29,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from veriward.eval.errors import ConfigError, disk_full_in_one_line, need
+from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
 
 if TYPE_CHECKING:
     from veriward.eval.loop import EvalResult

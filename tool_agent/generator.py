@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
-Message: TypeAlias = dict[str, str]
-"""One turn of a conversation: {'role': …, 'content': …}."""
+Message: TypeAlias = dict[str, Any]
+"""One turn of a conversation, as chat templates take it: 'role', 'content', and 'tool_calls' where a model called."""
 
 Prompt: TypeAlias = str | list[Message]
 """Plain text, continued as it stands, or messages, which the model's chat template turns into text."""
@@ -27,6 +27,9 @@ class Generation:
     """'stop': the model ended it, or a stop string did. 'length': the limit cut it off."""
     seed: int | None
     """What the random numbers of this response were drawn from; None where nothing was drawn."""
+    tool_calls: str | None = None
+    """JSON of the chat API's `tool_calls`, as the server sent it; None where there are none, and for local models,
+    whose calls stand in the text."""
 
     @property
     def truncated(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.settings import Settings
 
 

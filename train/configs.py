@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.processes import world_size
 from veriward.train.prompts import prompt_template
 from veriward.train.settings import Settings

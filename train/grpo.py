@@ -24,8 +24,8 @@ if sys.path and Path(sys.path[0] or ".").resolve() == Path(__file__).resolve().p
     del sys.path[0]
 
 try:  # light modules only: torch and trl are imported when everything else has been checked
-    from veriward.eval.errors import ConfigError, disk_full_in_one_line
     from veriward.rewards import Component, VerdictPool, make_components
+    from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line
     from veriward.train.batch import BatchPlan, plan_batch
     from veriward.train.configs import Configs, device_of, make_configs, one_line, refuse_missing_packages
     from veriward.train.processes import (

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 INSTALL_HINT = "install it with: pip install 'veriward[train]'"
 

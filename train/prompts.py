@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.problems import Problem, load_problems
 from veriward.eval.prompting import DEFAULT_INSTRUCTION, PromptTemplate
 from veriward.rewards import Reason, check_reference, fields_for
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.settings import RunSettings
 
 REFERENCE = "reference"

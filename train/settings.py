@@ -18,10 +18,10 @@ from typing import Any
 
 import yaml
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import CONTRACTS, DEFAULT, DEFAULT_WEIGHTS
 from veriward.rewards.pool import DEADLINE_S, MEMORY_MB, WARN_NOT_DECIDED
 from veriward.rewards.worker_pool import LEAST_MEMORY_MB
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.cross_checks import CROSS_CHECKS
 from veriward.train.keys import (
     LIBRARY_SOURCES,

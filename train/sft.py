@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriward.eval.errors import ConfigError, need
 from veriward.eval.problems import read_jsonl
 from veriward.eval.prompting import PromptTemplate
+from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import Message, Prompt
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.problems import read_jsonl
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.sft import (
     Demonstration,
     OnProgress,

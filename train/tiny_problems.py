@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 SMALLEST_NUMBER = 0
 LARGEST_NUMBER = 59

@@ -21,7 +21,7 @@ from veriward.eval.attack.families.structures import EQUATIONS, INTERVALS, LISTS
 from veriward.eval.attack.families.trees import TREES
 from veriward.eval.attack.families.values import EQUAL, UNEQUAL
 from veriward.eval.attack.families.words import BASES, WORDS
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

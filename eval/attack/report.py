@@ -14,7 +14,7 @@ from typing import Any
 from veriward.eval.attack.cases import FAMILIES, MECHANISMS
 from veriward.eval.attack.http_judge import JUDGE_PROMPT
 from veriward.eval.attack.run import FAILURES, FAULTS, AttackRun, Finding, Result, TargetReport
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 TABLES = ("attack summary", "attack table")
 """What a page may show: a line a target, and a line a family. Each stands between comments with its name."""

@@ -15,10 +15,10 @@ from typing import Any
 
 from veriward.eval.attack.cases import AttackCase
 from veriward.eval.attack.targets import READY, Target, case_item
-from veriward.eval.errors import ConfigError
 from veriward.rewards import Outcome
 from veriward.rewards.verdict_metrics import NOT_DECIDED
 from veriward.rewards.worker_pool import Done, Lost, WorkerError, WorkerPool
+from veriward.tool_agent.errors import ConfigError
 
 
 class Finding(StrEnum):

@@ -25,10 +25,10 @@ from urllib.parse import urlsplit
 
 from veriward.eval.attack.cases import AttackCase
 from veriward.eval.attack.http_judge import FORMATS, FirstRequestError, HttpJudge
-from veriward.eval.errors import ConfigError, need
 from veriward.rewards import CONTRACTS
 from veriward.rewards.components import REFERENCE_COLUMNS, make_components
 from veriward.rewards.contracts import get_contract
+from veriward.tool_agent.errors import ConfigError, need
 
 RewardFunction = Callable[..., Any]
 """TRL's call: keyword arguments, each a list with one entry a completion; returns numbers or None, or an awaitable."""

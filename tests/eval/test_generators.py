@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from veriward.eval.errors import ConfigError  # noqa: E402
 from veriward.eval.generators import TransformersGenerator, derive_seed  # noqa: E402
+from veriward.tool_agent.errors import ConfigError  # noqa: E402
 
 PROMPTS = ["1+1", [{"role": "user", "content": "What is twelve times twelve, and why?"}], "7"]
 

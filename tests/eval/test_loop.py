@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.loop import evaluate
 from veriward.eval.problems import load_problems
 from veriward.eval.prompting import PromptTemplate
 from veriward.eval.run_folder import NEEDED, parse_rows, refuse_foreign_rows
 from veriward.rewards import verify
+from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.generator import Generation
 
 pytest.importorskip("scipy")

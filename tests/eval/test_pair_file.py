@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.pair_file import grade_file
 from veriward.rewards import verify, verify_answer
+from veriward.tool_agent.errors import ConfigError
 
 ROWS = [
     {"id": "a", "response": r"So \boxed{1/2}.", "reference": "0.5"},

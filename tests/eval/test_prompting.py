@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.prompting import DEFAULT_INSTRUCTION, PromptTemplate
+from veriward.tool_agent.errors import ConfigError
 
 
 def test_chat_is_one_user_message_with_the_instruction_behind_the_question():

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import CONTRACTS
 from veriward.scripts import fuzz_verify
 from veriward.scripts.fuzzed_strings import KINDS, LONGEST, Case, drawn, read_texts
+from veriward.tool_agent.errors import ConfigError
 
 
 @pytest.fixture(scope="module")

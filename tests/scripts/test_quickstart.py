@@ -14,7 +14,6 @@ pytest.importorskip("trl")
 
 from rich.console import Console
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.metrics import Rate
 from veriward.scripts.quickstart import (
     chosen_pairs,
@@ -24,6 +23,7 @@ from veriward.scripts.quickstart import (
     set_earlier_aside,
     with_interval,
 )
+from veriward.tool_agent.errors import ConfigError
 
 MODULE = [sys.executable, "-P", "-m", "veriward.scripts.quickstart"]
 

@@ -16,8 +16,8 @@ import pytest
 
 pytest.importorskip("trl")
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import VerdictPool, get_contract
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.grpo import interrupted_in_words, main, refuse_own_inputs, train, weight_warnings
 from veriward.train.processes import launcher_warnings
 from veriward.train.rollouts import read_lines

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("trl")
 
-from veriward.eval.errors import ConfigError
 from veriward.rewards import Contract, get_contract
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.batch import plan_batch
 from veriward.train.configs import device_of, make_configs
 from veriward.train.grpo import main as grpo

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 pytest.importorskip("yaml")
 

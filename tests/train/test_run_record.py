@@ -2,7 +2,7 @@
 
 import pytest
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.run_record import RECORD, is_free, make_way, refuse_occupied
 
 

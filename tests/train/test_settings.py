@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from veriward.eval.errors import ConfigError
+from veriward.tool_agent.errors import ConfigError
 
 pytest.importorskip("yaml")
 

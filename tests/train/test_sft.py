@@ -16,8 +16,8 @@ pytest.importorskip("trl")
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.prompting import PromptTemplate
+from veriward.tool_agent.errors import ConfigError
 from veriward.train import sft
 from veriward.train.muon import MuonWithAdamW, split_parameters
 from veriward.train.sft import Demonstration, WarmStartSettings, rate_at, read_demonstrations, warm_start

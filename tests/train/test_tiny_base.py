@@ -13,9 +13,9 @@ pytest.importorskip("trl")
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.prompting import PromptTemplate
 from veriward.scripts import make_tiny_model
+from veriward.tool_agent.errors import ConfigError
 from veriward.train.sft import Demonstration, Progress, WarmStartSettings
 from veriward.train.tiny_base import Curriculum, make_base, tiny_demonstrations
 from veriward.train.tiny_model import build_model, build_tokenizer

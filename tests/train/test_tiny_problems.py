@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from veriward.eval.errors import ConfigError
 from veriward.eval.problems import load_problems
+from veriward.tool_agent.errors import ConfigError
 from veriward.train import tiny_problems
 from veriward.train.tiny_problems import (
     LARGEST_NUMBER,

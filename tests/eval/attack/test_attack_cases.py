@@ -11,8 +11,8 @@ import pytest
 from veriward.eval.attack.cases import FAMILIES, MECHANISMS, attack_cases
 from veriward.eval.attack.families.trees import Ring, combined, letter_leaf, worked_out
 from veriward.eval.attack.families.values import terms_text, times
-from veriward.eval.errors import ConfigError
 from veriward.rewards import Outcome, verify
+from veriward.tool_agent.errors import ConfigError
 
 PAID_AND_WRONG: frozenset[str] = frozenset()
 """Mechanisms that contract v3 is known to pay by mistake: each leaves this list when it is mended."""

@@ -12,7 +12,7 @@ from veriward.eval.attack.cases import AttackCase
 from veriward.eval.attack.report import markdown, never_answered, never_paid, replace_tables, summary, to_row
 from veriward.eval.attack.run import AttackSettings, Finding, attack
 from veriward.eval.attack.targets import Target
-from veriward.eval.errors import ConfigError, MissingExtraError
+from veriward.tool_agent.errors import ConfigError, MissingExtraError
 
 REWARDS = '''
 """A user's reward functions, good and bad."""

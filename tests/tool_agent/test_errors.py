@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from veriward.eval.errors import ConfigError, MissingExtraError, disk_full_in_one_line, need
+from veriward.tool_agent.errors import ConfigError, MissingExtraError, disk_full_in_one_line, need
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
