@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice, product
 
 from veriward.rewards.contracts.v3.comparison import Comparison
 from veriward.rewards.contracts.v3.engine import algebra, preflight
@@ -35,11 +36,14 @@ from veriward.rewards.contracts.v3.tree import (
     System,
     is_scalar,
     spell,
+    walk,
 )
 from veriward.rewards.verdict import Certainty, Method, Reason
 
 NAME_DROPPED = "name_dropped"
 VARIABLE_RENAMED = "variable_renamed"
+_MOST_NODES = 1_000
+"""Nodes of both equations times points that are tried: near 30 ms."""
 NUMBERED = re.compile(r"_?\{?[0-9]{1,2}\}?$")
 
 Assignments = tuple[tuple[str, Node], ...]
@@ -291,8 +295,9 @@ def _same_zeros(one: Node, other: Node, comparer: Comparer) -> Comparison:
     if found is not None:
         says_nothing = found.finding is EQUAL and comparer.scalars(one, number(0)).finding is EQUAL
         return undecided(Reason.NOT_SETTLED) if says_nothing else found
+    tries = _MOST_NODES // sum(1 for node in (one, other) for _ in walk(node))
     for first, second in ((one, other), (other, one)):
-        if _is_off(first, second):
+        if _is_off(first, second, tries):
             return unequal(Method.RATIONAL)
     return undecided(Reason.NOT_SETTLED)
 
@@ -322,19 +327,24 @@ def _points(*nodes: Node) -> Iterator[dict[Symbol, Node]]:
         yield {letter: number(start + 2 * place * place + place) for place, letter in enumerate(letters)}
 
 
-def _is_off(curve: Node, other: Node) -> bool:
+def _is_off(curve: Node, other: Node, tries: int) -> bool:
     """A rational point lies on the curve and provably not on the other: found where the curve is linear in a letter."""
-    for letter in symbols(curve):
-        for point in _points(curve, other):
-            values = [_at(curve, {**point, letter: number(place)}) for place in (0, 1, 2)]
-            if values[0] is None or values[1] is None or values[2] is None:
-                continue
-            slope = values[1] - values[0]
-            if slope == 0 or values[2] - values[1] != slope:
-                continue
-            on_curve = {**point, letter: number(-values[0] / slope)}
-            if _at(curve, on_curve) == 0 and _at(other, on_curve) not in (None, 0):
-                return True
+    letters = symbols(curve)
+    for point, letter in islice(product(_points(curve, other), letters), tries):
+        values: list[Fraction] = []
+        for place in (0, 1, 2):
+            height = _at(curve, {**point, letter: number(place)})
+            if height is None:
+                break
+            values.append(height)
+        if len(values) < 3:
+            continue
+        slope = values[1] - values[0]
+        if slope == 0 or values[2] - values[1] != slope:
+            continue
+        on_curve = {**point, letter: number(-values[0] / slope)}
+        if _at(curve, on_curve) == 0 and _at(other, on_curve) not in (None, 0):
+            return True
     return False
 
 
