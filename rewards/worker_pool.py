@@ -230,7 +230,7 @@ class _Crew:
         if self.orders.workers == 1:
             return LARGEST_CHUNK
         rest = len(batch.items) - batch.next
-        return max(SMALLEST_CHUNK, min(LARGEST_CHUNK, math.ceil(rest / (1.5 * self.orders.workers))))
+        return max(SMALLEST_CHUNK, min(LARGEST_CHUNK, math.ceil(rest / (1.2 * self.orders.workers))))
 
     def _hire(self, chunks: int) -> None:
         """Start threads for members, as many as there is work for. WorkerError where there is none and none starts."""
@@ -373,6 +373,9 @@ class _Member:
                 self._crew.restarts += 1
                 if died.blame is Blame.NOBODY or not rest:
                     continue
+                suspect = rest[died.ahead]
+                del rest[died.ahead]
+                rest.appendleft(suspect)
                 deaths += 1.0 if died.by_itself else 0.5
                 if died.blame is Blame.BATCH and len(piece) > 1 and deaths >= DEATHS:
                     most, deaths = len(piece) // 2, 0.0  # together they are too much for it

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from veriward.rewards.verdict import Outcome
-from veriward.rewards.worker import OUT_OF_MEMORY, Channel, frame, rules_stamp
+from veriward.rewards.worker import OUT_OF_MEMORY, Channel, Progress, frame, rules_stamp
 
 START_LIMIT_S = 60.0
 """Seconds in which a child must have started."""
@@ -89,7 +89,7 @@ class Blame(StrEnum):
     """What a child may have died of."""
 
     ITEM = "item"
-    """It had begun the first item without a result."""
+    """It was at work on one."""
     BATCH = "batch"
     """It had not begun any: it was reading them, or preparing for them."""
     NOBODY = "nobody"
@@ -99,9 +99,13 @@ class Blame(StrEnum):
 class Died(Exception):  # noqa: N818  a message within the package
     """The child is gone."""
 
-    def __init__(self, outcome: Outcome, detail: str, *, blame: Blame, by_itself: bool, microseconds: int) -> None:
+    def __init__(
+        self, outcome: Outcome, detail: str, *, blame: Blame, ahead: int, by_itself: bool, microseconds: int
+    ) -> None:
         super().__init__(detail)
         self.outcome, self.detail, self.blame = outcome, detail, blame
+        self.ahead = ahead
+        """Items without a result that were done before the one in work: their values had not left yet."""
         self.by_itself = by_itself
         """Nobody killed it from outside."""
         self.microseconds = microseconds
@@ -126,7 +130,14 @@ class WorkerProcess:
         self._unresponsive = False
         """It closed its end of the pipe, and had to be killed."""
         self._errors = _error_file()
-        self._process, self._link = _started(self._errors)
+        self._progress, shared = _shared_progress()
+        self._life, life = _life_line()
+        handed = [descriptor for descriptor in (shared, life) if descriptor is not None]
+        try:
+            self._process, self._link = _started(self._errors, handed)
+        finally:
+            for descriptor in handed:
+                os.close(descriptor)
         self._channel = Channel(self._link.source, self._link.send, self._wait)
         with suppress(OSError):  # it is gone already: whoever waits for it will see that
             self._channel.write(
@@ -135,6 +146,8 @@ class WorkerProcess:
                     "setup": orders.setup,
                     "deadline_s": orders.deadline_s,
                     "memory_mb": orders.memory_mb,
+                    "progress": shared,
+                    "life": life,
                 }
             )
 
@@ -165,29 +178,32 @@ class WorkerProcess:
     def ask(self, items: Sequence[bytes]) -> Iterator[Done]:
         """Yield one Done an item, each of them JSON. Raises Died, or Raised where the function raised."""
         data = frame(b"[" + b",".join(items) + b"]")
+        if self._progress is not None:
+            self._progress.place = Progress.NOT_BEGUN
         self._begun, self._answered = False, 0
         self._set_clock(self._cpu, START_LIMIT_S)  # it is waiting for work; only a frozen machine takes longer
         try:
             self._channel.write_bytes(data)
-            self._set_clock(self._answer()[0])
-            self._begun = True
-            for _ in items:
-                value, *rest = self._answer()
-                self._answered += 1
-                self._set_clock(rest[1])
-                yield Done(value=value, microseconds=rest[0])
-            _, self._resident = self._channel.read()
+            while self._answered < len(items):
+                word, *content = self._channel.read()
+                if word == "raised":
+                    raise Raised(content[0])
+                if word == "begun":
+                    self._begun = True
+                    self._set_clock(self._cpu)
+                    continue
+                values, cpu, resident = content
+                self._begun = True
+                self._answered += len(values)
+                self._set_clock(cpu)
+                for value, microseconds in values:
+                    yield Done(value=value, microseconds=microseconds)
+                if resident is not None:
+                    self._resident = resident
         except (EOFError, OSError):
             raise self._death() from None
         self._total += len(items)
         self._stop_clock()
-
-    def _answer(self) -> list[Any]:
-        word, *content = self._channel.read()
-        if word == "raised":
-            raise Raised(content[0])
-        found: list[Any] = content
-        return found
 
     def _wait(self) -> None:
         """Until there is something to read. A process that the caller forked may hold the child's end open."""
@@ -211,7 +227,13 @@ class WorkerProcess:
         """
         with self._lock:
             now = time.monotonic()
-            if self._due is None or now < self._due:
+            if self._due is None:
+                return
+            if not self._begun and self._place() != Progress.NOT_BEGUN:
+                self._begun = True
+                self._since, self._due = now, now + self._orders.deadline_s
+                self._cpu = _processor_time(self.pid) or self._cpu
+            if now < self._due:
                 return
             if not self.is_alive():
                 self._due = None  # whoever reads its answers sees that
@@ -229,6 +251,13 @@ class WorkerProcess:
             self._due, self._late = None, self._answered
         self._process.kill()
 
+    def _place(self) -> int:
+        """Of the item in work."""
+        with suppress(ValueError):  # closed by the thread that saw it die
+            if self._progress is not None:
+                return self._progress.place
+        return Progress.NOT_BEGUN
+
     def _death(self) -> Died:
         """What became of a process whose pipe is closed."""
         self._stop_clock()
@@ -238,6 +267,8 @@ class WorkerProcess:
             self._unresponsive = True
             self._process.kill()
             code = self._process.wait()
+        place = self._place()
+        self._begun |= place != Progress.NOT_BEGUN
         late = self._late == self._answered or code == CPU_LIMIT
         blame = Blame.BATCH if not self._begun else Blame.ITEM if late or self._late is None else Blame.NOBODY
         cause = self._cause(code)
@@ -248,6 +279,7 @@ class WorkerProcess:
             Outcome.TIMEOUT if late else Outcome.CRASHED,
             cause,
             blame=blame,
+            ahead=max(0, place - self._answered),
             by_itself=late or self._unresponsive or code != KILLED,
             microseconds=int((time.monotonic() - self._since) * 1e6) if blame is Blame.ITEM else 0,
         )
@@ -298,7 +330,7 @@ class WorkerProcess:
         self._close()
 
     def _close(self) -> None:
-        for file in (self._link, self._errors):
+        for file in (self._link, self._errors, self._progress, self._life):
             if file is not None:
                 with suppress(OSError):
                     file.close()
@@ -314,13 +346,17 @@ class _Link:
     close: Callable[[], None]
 
 
-def _launched(command: Sequence[str], errors: IO[bytes] | int) -> tuple[subprocess.Popen[bytes], _Link]:
+def _launched(
+    command: Sequence[str], errors: IO[bytes] | int, handed: Sequence[int]
+) -> tuple[subprocess.Popen[bytes], _Link]:
     """A process and the link to it. OSError and ValueError where it cannot be made.
 
     A socket, where there are such: writing to a pipe whose reader is gone sends SIGPIPE, which a caller may have left
     to end it.
     """
     options: dict[str, Any] = {"stderr": errors, "env": _environment(), "bufsize": 0, "start_new_session": True}
+    if handed:
+        options["pass_fds"] = tuple(handed)
     if not hasattr(socket, "MSG_NOSIGNAL"):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         stdin, stdout = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
@@ -341,12 +377,18 @@ def _launched(command: Sequence[str], errors: IO[bytes] | int) -> tuple[subproce
 
 def _above_streams(end: socket.socket) -> socket.socket:
     """Under a number above 2: where a caller closed its own streams, what it prints would go to the child."""
-    if end.fileno() > 2:
-        return end
+    return end if end.fileno() > 2 else socket.socket(fileno=_number_above_streams(end.detach()))
+
+
+def _number_above_streams(descriptor: int) -> int:
+    if descriptor > 2:
+        return descriptor
     import fcntl
 
-    with end:
-        return socket.socket(fileno=fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3))
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
 
 
 _STARTING = threading.Lock()
@@ -365,7 +407,34 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def _started(errors: IO[bytes] | None) -> tuple[subprocess.Popen[bytes], _Link]:
+def _shared_progress() -> tuple[Progress | None, int | None]:
+    """Memory for the child to say in which item it is at work, and its descriptor; None where there is no such."""
+    if not hasattr(os, "memfd_create"):
+        return None, None
+    with suppress(OSError, ValueError):  # no descriptor or no memory left for it: each value leaves by itself
+        descriptor = _number_above_streams(os.memfd_create("veriward-progress"))
+        try:
+            os.ftruncate(descriptor, Progress.SIZE)
+            progress = Progress(descriptor)
+            progress.place = Progress.NOT_BEGUN
+            return progress, descriptor
+        except (OSError, ValueError):
+            os.close(descriptor)
+    return None, None
+
+
+def _life_line() -> tuple[IO[bytes] | None, int | None]:
+    """A pipe that ends a child with this process: our end, and the child's. None where the kernel does not do that."""
+    if sys.platform != "linux":
+        return None, None
+    try:
+        theirs, ours = os.pipe()
+    except OSError:
+        return None, None
+    return os.fdopen(_number_above_streams(ours), "wb", buffering=0), _number_above_streams(theirs)
+
+
+def _started(errors: IO[bytes] | None, handed: Sequence[int]) -> tuple[subprocess.Popen[bytes], _Link]:
     """A new process. WorkerError where none can be made, after some patience where the system is only short of them."""
     if not sys.executable:
         raise WorkerError("this Python names no interpreter to start workers with; use workers=0")
@@ -376,7 +445,7 @@ def _started(errors: IO[bytes] | None) -> tuple[subprocess.Popen[bytes], _Link]:
         try:
             with _STARTING:
                 command = [sys.executable, *_flags(), "-c", BOOT, *_import_path()]
-                return _launched(command, errors or subprocess.DEVNULL)
+                return _launched(command, errors or subprocess.DEVNULL, handed)
         except (OSError, ValueError) as error:
             if getattr(error, "errno", None) not in SHORTAGES or time.monotonic() > patience:
                 raise WorkerError(f"{sys.executable} cannot be started: {error}; or use workers=0") from error

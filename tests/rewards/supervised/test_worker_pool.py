@@ -267,23 +267,16 @@ print(*pool.pids(), flush=True)
 
 
 @linux
-@pytest.mark.parametrize("items", [[1], ["sleep", "sleep"], ["loop", "loop"]], ids=["idle", "asleep", "busy"])
+@pytest.mark.parametrize(
+    "items",
+    [[1], ["sleep"] * 2, ["loop"] * 2, ["loop_in_c"] * 2, ["hold_the_interpreter"] * 2],
+    ids=["idle", "asleep", "busy", "busy in C", "asleep in C"],
+)
 def test_no_worker_survives_a_parent_that_was_killed(tmp_path, items):
     done = run_script(tmp_path, PARENT.format(items=items, then="os.kill(os.getpid(), 9)"))
     pids = [int(pid) for pid in done.stdout.split()]
     assert pids
     assert gone_within(5, pids)
-
-
-@linux
-def test_a_worker_busy_in_c_ends_with_its_processor_time(tmp_path):
-    done = run_script(
-        tmp_path,
-        PARENT.format(items=["loop_in_c"], then="os.kill(os.getpid(), 9)")
-        .replace("deadline_s=600", "deadline_s=1.0")
-        .replace("sleep(1.0)", "sleep(0.6)"),
-    )
-    assert gone_within(5, [int(pid) for pid in done.stdout.split()])
 
 
 @linux
@@ -409,11 +402,15 @@ def test_workers_killed_at_random_moments_lose_nothing(made):
                 os.kill(pid, 9)
                 killed += 1
             time.sleep(0.45 + 0.01 * (killed % 13))
+            if killed % 8 == 0:  # on a busy machine a start takes longer than that
+                seen, patience = len(batches), time.monotonic() + 30
+                while len(batches) == seen and time.monotonic() < patience:
+                    time.sleep(0.01)
         stop.set()
         for done in asking:
             done.result()
     assert batches == [["done", *range(300)]] * len(batches)
-    assert len(batches) > 20
+    assert len(batches) > 7
 
 
 def test_an_event_loop_is_free_while_a_thread_waits(made):
@@ -589,3 +586,15 @@ print(time.monotonic() - started < 25)
 """,
     )
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_without_shared_memory_each_value_leaves_by_itself(made, monkeypatch):
+    monkeypatch.delattr(os, "memfd_create")
+    results = made().run([1, "leave 3", 2, "sleep", 3])
+    assert [type(result) for result in results] == [Done, Lost, Done, Lost, Done]
+
+
+def test_values_that_had_not_left_are_found_again(made):
+    results = made().run([*range(50), "leave 3", *range(50)])
+    assert [place for place, result in enumerate(results) if isinstance(result, Lost)] == [50]
+    assert values(results) == [*range(50), Outcome.CRASHED, *range(50)]
