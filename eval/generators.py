@@ -1,20 +1,21 @@
-"""Generators: what turns prompts into responses. So far `transformers`, on CUDA or the CPU.
+"""The generator that runs a model itself: `transformers`, on CUDA or the CPU.
 
-Covered: model folders, hub names, LoRA adapter folders (peft), models already loaded; greedy or sampled,
+Covered: model folders, hub names, LoRA adapter folders (peft), GGUF files, models already loaded; greedy or sampled,
 several samples a prompt, stop strings.
-Not covered: models that do not fit on one device, encoder-decoder models, images.
+Not covered: models that do not fit on one device, encoder-decoder models, images. A GGUF file is unpacked to whole
+weights, so it needs the memory of the model that it was made from.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from veriward.eval.model_loading import choose_device, hash_tokenizer, hash_weights, load
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import Finished, FinishReason, Generation, Prompt
 
@@ -53,7 +54,7 @@ class TransformersGenerator:
         dtype: str | None = None,
         batch_size: int = DEFAULT_BATCH_SIZE,
     ) -> None:
-        """Load a model folder, a hub name, or the folder of a LoRA adapter, which names its base.
+        """Load a model folder, a hub name, a GGUF file, or the folder of a LoRA adapter, which names its base.
 
         device       'cuda', 'cpu', …; CUDA if there is one
         dtype        'bfloat16', 'float32', …; bfloat16 on CUDA, float32 on the CPU
@@ -338,94 +339,3 @@ def check_request(samples: int, temperature: float, max_new_tokens: int) -> None
         )
     if max_new_tokens < 1:
         raise ConfigError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
-
-
-def choose_device(wanted: str | None) -> str:
-    import torch
-
-    if wanted is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        kind = torch.device(wanted).type
-    except RuntimeError as error:
-        raise ConfigError(f"unknown device {wanted!r}: {first_line(error)}") from error
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(
-            f"device {wanted!r} asked for, but this torch ({torch.__version__}) finds no CUDA device; use cpu"
-        )
-    return wanted
-
-
-def load(name: str, *, device: str, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Model and tokenizer, the model in evaluation mode on its device."""
-    folder = Path(name)
-    if folder.is_dir() and (folder / "adapter_config.json").is_file():
-        return load_adapter(name, device=device, dtype=dtype)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise ConfigError(f"{name}: no config.json or adapter_config.json in it; wanted a folder with a saved model")
-    if not folder.is_dir() and (folder.is_absolute() or name.count("/") > 1 or name.startswith(".")):
-        raise ConfigError(f"{name}: no such folder; wanted a saved model's folder, or a hub name")
-    return load_model(name, device=device, dtype=dtype), load_tokenizer(name)
-
-
-def load_model(name: str, *, device: str, dtype: torch.dtype) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    auto_class: Any = AutoModelForCausalLM
-    try:
-        model, info = auto_class.from_pretrained(name, dtype=dtype, output_loading_info=True)
-    except Exception as error:  # a damaged folder fails in as many ways as there are files in it
-        raise ConfigError(f"{name}: no model can be loaded from it: {first_line(error)}") from error
-    if info["missing_keys"]:
-        missing = sorted(info["missing_keys"])
-        raise ConfigError(
-            f"{name}: {len(missing)} weights are missing, such as {missing[0]}; "
-            "they would be random numbers: save the model again"
-        )
-    return model.to(device).eval()
-
-
-def load_tokenizer(name: str) -> Any:
-    from transformers import AutoTokenizer
-
-    try:
-        return AutoTokenizer.from_pretrained(name)
-    except Exception as error:
-        raise ConfigError(f"{name}: no tokenizer can be loaded from it: {first_line(error)}") from error
-
-
-def load_adapter(name: str, *, device: str, dtype: torch.dtype) -> tuple[Any, Any]:
-    """A LoRA adapter on its base; the tokenizer of the adapter's folder if there is one, else the base's."""
-    need("peft", extra="train", purpose=f"{name} is an adapter, and loading it")
-    from peft import PeftConfig, PeftModel
-
-    base = PeftConfig.from_pretrained(name).base_model_name_or_path
-    if not base:
-        raise ConfigError(f"{name}: adapter_config.json names no base model (base_model_name_or_path); add it there")
-    model = PeftModel.from_pretrained(load_model(base, device=device, dtype=dtype), name)
-    tokenizer = load_tokenizer(name if (Path(name) / "tokenizer_config.json").is_file() else base)
-    return model.to(device).eval(), tokenizer
-
-
-def first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
-
-
-def hash_weights(model: Any) -> str:
-    """sha256 over the names and bytes of all weights: another checkpoint under the same path is noticed."""
-    import torch
-
-    digest = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
-        digest.update(tensor.detach().contiguous().flatten().view(torch.uint8).cpu().numpy())
-    return digest.hexdigest()
-
-
-def hash_tokenizer(tokenizer: Any) -> str:
-    """Of a fast tokenizer's definition; of the vocabulary for the few others."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    definition = json.loads(backend.to_str()) if backend is not None else sorted(tokenizer.get_vocab().items())
-    if isinstance(definition, dict):  # what the last call padded or cut to is no part of it
-        definition |= {"padding": None, "truncation": None}
-    return hashlib.sha256(json.dumps(definition).encode()).hexdigest()

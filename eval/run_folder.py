@@ -3,25 +3,29 @@
 settings.json  written before the first question; a folder never mixes two settings
 rows.jsonl     one line per response, written as the responses come; each append is on the disk when it returns
 summary.json   written once every problem has its rows, so that a half run cannot be taken for a whole one
-Not covered: two machines that share the folder, and (on Windows) two processes on one.
+Not covered: two machines that share the folder.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from veriward.rewards import Outcome
 from veriward.tool_agent.errors import ConfigError
+from veriward.tool_agent.files import LOCK as LOCK
+from veriward.tool_agent.files import TEMPORARY, differences, refuse_foreign, to_json, write_whole
+from veriward.tool_agent.files import lock as lock
+from veriward.tool_agent.files import lock_file as lock_file
+from veriward.tool_agent.files import shorten as shorten
+from veriward.tool_agent.files import to_line as to_line
 
-SETTINGS, ROWS, SUMMARY, LOCK = "settings.json", "rows.jsonl", "summary.json", ".lock"
-TEMPORARY = ".tmp-"
+SETTINGS, ROWS, SUMMARY = "settings.json", "rows.jsonl", "summary.json"
 NEEDED = ("id", "sample", "text", "tokens", "truncated", "outcome", "correct", "format_valid")
 """What a summary is made of."""
 
@@ -34,7 +38,7 @@ class RunFolder:
     def __init__(self, path: str | Path, settings: Mapping[str, object], *, samples: int) -> None:
         """Open the folder for these settings, new or half done; ConfigError if it belongs to others."""
         self.path = Path(path)
-        refuse_foreign(self.path)
+        refuse_foreign(self.path, SETTINGS, "evaluation")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = lock(self.path)
@@ -102,17 +106,6 @@ class RunFolder:
         return whole
 
 
-def refuse_foreign(path: Path) -> None:
-    """A folder that holds something and no settings is someone's, and nothing is written into it."""
-    if not path.is_dir() or (path / SETTINGS).exists():
-        return
-    found = sorted(
-        entry.name for entry in path.iterdir() if entry.name != LOCK and not entry.name.startswith(TEMPORARY)
-    )
-    if found:
-        raise ConfigError(f"{path}: holds {found[0]!r} and no {SETTINGS}, so it is no evaluation; choose another")
-
-
 def parse_rows(file: Path, content: bytes) -> list[Row]:
     """All complete lines. Only the last one can be torn: damage before it is no kill's doing."""
     lines = content.split(b"\n")
@@ -153,58 +146,3 @@ def row_fault(row: object, samples: int) -> str:
     if not isinstance(row["sample"], int) or not 0 <= row["sample"] < samples:
         return f"sample {shorten(row['sample'])}"
     return "" if row["outcome"] in set(Outcome) else f"outcome {shorten(row['outcome'])}"
-
-
-def differences(stored: object, wanted: object, where: str = "") -> list[str]:
-    """What differs between two JSON values, a line each: 'generation.seed 0 there, 1 now'."""
-    if isinstance(stored, dict) and isinstance(wanted, dict):
-        keys = [*stored, *(key for key in wanted if key not in stored)]
-        inner = (differences(stored.get(key), wanted.get(key), f"{where}.{key}".lstrip(".")) for key in keys)
-        return [line for lines in inner for line in lines]
-    return [] if stored == wanted else [f"{where} {shorten(stored)} there, {shorten(wanted)} now"]
-
-
-def shorten(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 70 else f"{text[:67]}..."
-
-
-def to_json(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, indent=2, allow_nan=False).encode("ascii") + b"\n"
-
-
-def to_line(row: Row) -> bytes:
-    """ASCII, so that no character of a model can break a line, whatever reads it."""
-    return json.dumps(row, allow_nan=False).encode("ascii") + b"\n"
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Replace a file at one stroke: after a kill it is the old one or the new one, and never half of either."""
-    temporary = file.with_name(f"{TEMPORARY}{file.name}")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)
-
-
-def lock(folder: Path) -> IO[bytes]:
-    """Held until the file is closed, by a kill too."""
-    file = (folder / LOCK).open("ab")
-    try:
-        lock_file(file, folder)
-    except ConfigError:
-        file.close()
-        raise
-    return file
-
-
-def lock_file(file: IO[bytes], path: Path) -> None:
-    """One writer: ConfigError if another process holds the file. Not covered: Windows, where nothing is locked."""
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"{path}: another process is writing into it; wait, or choose another") from None

@@ -205,14 +205,19 @@ def serve(
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except (Exception, SystemExit) as bug:  # noqa: BLE001  raised again in the parent, with the item
-            if gathered:
-                send(channel, gathered, None)
-            channel.write(["raised", in_words(bug)])
+            report(channel, gathered, bug)
             return
         size += len(gathered[-1])
         if place == last or progress is None or ended - sent > patience or size > LARGEST_GATHERED:
             send(channel, gathered, resident_mib() if place == last else None)
             gathered, size, sent = [], 0, ended
+
+
+def report(channel: Channel, gathered: Sequence[bytes], bug: BaseException) -> None:
+    """The values that are there, and what was raised on the item behind them."""
+    if gathered:
+        send(channel, gathered, None)
+    channel.write(["raised", in_words(bug)])
 
 
 def send(channel: Channel, gathered: Sequence[bytes], resident: float | None) -> None:
@@ -319,10 +324,16 @@ def resident_mib() -> float:
 
 
 def rules_stamp() -> str:
-    """Of every source file of this package: a worker started later must decide by the rules its parent began with."""
+    """Of this package: a worker started later must decide by the rules its parent began with."""
+    return sources_stamp(Path(__file__).parent)
+
+
+def sources_stamp(*packages: Path) -> str:
+    """Of every source file in these folders."""
     content = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("[!.]*.py")):  # an editor's lock is a name with a dot in front
-        content.update(path.name.encode() + b"\0" + path.read_bytes())
+    for package in packages:
+        for path in sorted(package.rglob("[!.]*.py")):  # an editor's lock is a name with a dot in front
+            content.update(path.name.encode() + b"\0" + path.read_bytes())
     return content.hexdigest()[:16]
 
 

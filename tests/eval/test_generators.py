@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -9,7 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from veriward.eval.generators import TransformersGenerator, derive_seed  # noqa: E402
-from veriward.tool_agent.errors import ConfigError  # noqa: E402
+from veriward.tool_agent.errors import ConfigError, MissingExtraError  # noqa: E402
 
 PROMPTS = ["1+1", [{"role": "user", "content": "What is twelve times twelve, and why?"}], "7"]
 
@@ -250,3 +251,86 @@ def test_a_request_that_cannot_work_is_refused(generator, options, message):
 def test_a_place_that_does_not_exist_is_refused(tiny_model, options, message):
     with pytest.raises(ConfigError, match=message):
         TransformersGenerator(tiny_model, **options)
+
+
+@pytest.fixture(scope="session")
+def write_gguf(tmp_path_factory):
+    """A llama of one layer with random weights and a tokenizer of single characters, in one file."""
+    gguf = pytest.importorskip("gguf")
+    numpy = pytest.importorskip("numpy")
+    tokens = ["<s>", "</s>", *map(chr, range(33, 127)), "Ġ", "Ċ", "12"]
+    shapes = {"token_embd": (len(tokens), 16), "output_norm": (16,), "output": (len(tokens), 16)}
+    shapes |= {"blk.0.attn_norm": (16,), "blk.0.ffn_norm": (16,), "blk.0.ffn_down": (16, 32)}
+    shapes |= {f"blk.0.attn_{part}": (16, 16) for part in ("q", "k", "v", "output")}
+    shapes |= {f"blk.0.ffn_{part}": (32, 16) for part in ("gate", "up")}
+
+    def write(name="tiny.gguf", template=None, without=()):
+        path = tmp_path_factory.mktemp("gguf") / name
+        writer = gguf.GGUFWriter(path, "llama")
+        writer.add_context_length(64)
+        writer.add_embedding_length(16)
+        writer.add_block_count(1)
+        writer.add_feed_forward_length(32)
+        writer.add_head_count(2)
+        writer.add_head_count_kv(2)
+        writer.add_layer_norm_rms_eps(1e-5)
+        writer.add_rope_dimension_count(8)
+        writer.add_vocab_size(len(tokens))
+        writer.add_tokenizer_model("gpt2")
+        writer.add_token_list(tokens)
+        writer.add_token_types([3, 3, *[1] * (len(tokens) - 2)])
+        writer.add_token_merges(["1 2"])
+        writer.add_bos_token_id(0)
+        writer.add_eos_token_id(1)
+        if template is not None:
+            writer.add_chat_template(template)
+        random = numpy.random.default_rng(0)
+        for tensor, shape in shapes.items():
+            if tensor not in without:
+                writer.add_tensor(f"{tensor}.weight", random.normal(size=shape).astype("float32"))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        return path
+
+    return write
+
+
+def test_a_gguf_file_is_a_model(write_gguf):
+    path = write_gguf(template="{% for message in messages %}{{ message['content'] }}{% endfor %}")
+    loaded = TransformersGenerator(path, device="cpu")
+    prompts = ["1+12", [{"role": "user", "content": "1+12"}]]
+    assert len({generation.text for (generation,) in answer(loaded, prompts)}) == 1
+    assert (loaded.settings["model"], loaded.settings["end_tokens"], loaded.settings["context"]) == (str(path), [1], 64)
+
+
+def test_a_gguf_file_without_a_chat_template_says_what_to_use(write_gguf):
+    loaded = TransformersGenerator(write_gguf(), device="cpu")
+    assert answer(loaded, ["1+12"])[0][0].text
+    with pytest.raises(ConfigError, match=r"tiny\.gguf: the model has no chat template; use template 'plain'"):
+        answer(loaded, [[{"role": "user", "content": "1+12"}]])
+
+
+def test_a_gguf_file_with_missing_weights_is_refused(write_gguf):
+    with pytest.raises(ConfigError, match=r"tiny\.gguf: 1 weights are missing, such as model\.norm\.weight"):
+        TransformersGenerator(write_gguf(without=["output_norm"]), device="cpu")
+
+
+def test_a_file_that_is_no_gguf_is_refused(tmp_path):
+    pytest.importorskip("gguf")
+    (tmp_path / "bad.gguf").write_bytes(b"something else")
+    with pytest.raises(ConfigError, match=r"bad\.gguf: no model can be loaded from it"):
+        TransformersGenerator(tmp_path / "bad.gguf", device="cpu")
+
+
+def test_a_missing_gguf_file_is_not_looked_up_on_the_hub():
+    with pytest.raises(ConfigError, match=r"model\.gguf: no such file; wanted a GGUF file"):
+        TransformersGenerator("owner/model.gguf")
+
+
+def test_the_missing_gguf_package_is_named_with_its_extra(tmp_path, monkeypatch):
+    (tmp_path / "some.gguf").write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'veriward\[gguf\]'"):
+        TransformersGenerator(tmp_path / "some.gguf", device="cpu")

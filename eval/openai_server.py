@@ -1,0 +1,256 @@
+"""The generator behind HTTP: any server that speaks the OpenAI API, such as vLLM, SGLang, llama.cpp and ollama.
+
+Covered: messages through the chat API, plain text through the completions API; several requests at a time, each
+sample a request with a seed of its own; tools, template settings and the server's own fields; faults of the
+connection, full servers (429) and server errors (5xx) are tried again with growing pauses by the `openai` package.
+Not covered: which weights stand behind the model's name, beyond what the server reports; the server's own sampling
+defaults (llama.cpp cuts to the 40 likeliest tokens, vLLM follows the model's folder: send `extra_body`, or start the
+server without them); thinking that a server takes out of the text; models that want `max_completion_tokens`.
+An error never passes for an answer: after the last try the run stops with ConfigError.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from veriward.eval.generators import check_request, derive_seed
+from veriward.tool_agent.errors import ConfigError, need
+from veriward.tool_agent.generator import Finished, FinishReason, Generation, Prompt
+
+if TYPE_CHECKING:
+    import openai
+
+SEEDS = 1 << 31
+"""How many there are: llama.cpp keeps 32 bits of a seed, and others read it as signed."""
+
+REPORTED = ("id", "owned_by", "root", "parent", "max_model_len", "meta")
+"""What of a server's list of models says which model it is. The time of creation is often that of the question."""
+
+CUT_OFF = ("length", "content_filter")
+"""A response that a filter cut is not whole, just like one that the limit cut."""
+
+ADDRESS_ADVICE = "base_url is the address that ends in /v1"
+
+
+class OpenAIGenerator:
+    """Answers prompts through a server.
+
+    Token ids stand in a response only where the server sends them (vLLM with extra_body={'return_token_ids': True});
+    else they are empty, and a run counts no tokens.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        concurrency: int = 8,
+        tries: int = 6,
+        timeout_s: float = 600.0,
+        extra_body: Mapping[str, object] | None = None,
+    ) -> None:
+        """Ask the server for its models, so that one that is not there is found before the run.
+
+        base_url      as 'http://localhost:8000/v1'
+        api_key       from OPENAI_API_KEY if None; a local server mostly needs none
+        concurrency   requests at the same time
+        tries         of one request, the first included
+        timeout_s     of one try
+        extra_body    further fields of every request, as {'top_k': 0}; JSON-safe, and part of the settings
+        raises        ConfigError if the server cannot be reached or refuses the key
+        """
+        need("openai", extra="agent", purpose="asking a server")
+        import openai
+
+        check_address(base_url)
+        if concurrency < 1 or tries < 1 or not timeout_s > 0:
+            raise ConfigError(
+                "concurrency and tries must be at least 1 and timeout_s above 0, "
+                f"got {concurrency}, {tries} and {timeout_s:g}"
+            )
+        self.name, self.base_url, self.extra_body = model, base_url, dict(extra_body or {})
+        self.concurrency, self.tries, self.timeout_s = concurrency, tries, timeout_s
+        self._client = openai.OpenAI(
+            base_url=base_url,
+            api_key=api_key or os.environ.get("OPENAI_API_KEY") or "none",
+            max_retries=tries - 1,
+            timeout=timeout_s,
+        )
+        self._served = self._ask_models()
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        named = [model for model in self._served if model["id"] == self.name]
+        return {
+            "engine": "openai",
+            "model": self.name,
+            "base_url": self.base_url,
+            "served": named or self._served,
+            "extra_body": self.extra_body,
+        }
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        samples: int = 1,
+        temperature: float = 0.0,
+        max_new_tokens: int,
+        seed: int,
+        stop: Sequence[str] = (),
+        chat_template_kwargs: Mapping[str, object] | None = None,
+        on_finished: Callable[[Finished], None] | None = None,
+    ) -> list[list[Generation]]:
+        """See `Generator`. `tools` among the template's settings become the request's `tools`."""
+        check_request(samples, temperature, max_new_tokens)
+        common = {"model": self.name, "max_tokens": max_new_tokens, "temperature": temperature}
+        common |= {"top_p": 1.0} if temperature > 0 else {}
+        common |= {"stop": list(stop)} if stop else {}
+        results: list[dict[int, Generation]] = [{} for _ in prompts]
+        with bounded_threads(self.concurrency) as threads:
+            waiting = {}
+            for index, prompt in enumerate(prompts):
+                for sample in range(samples):
+                    own = request_seed(seed, prompt, sample) if temperature > 0 else None
+                    request = common if own is None else {**common, "seed": own}
+                    task = threads.submit(self._ask, prompt, request, chat_template_kwargs or {}, own)
+                    waiting[task] = (index, sample)
+            for task in as_completed(waiting):
+                index, sample = waiting[task]
+                results[index][sample] = task.result()
+                if on_finished is not None and len(results[index]) == samples:
+                    on_finished([(index, in_order(results[index]))])
+        return [in_order(by_sample) for by_sample in results]
+
+    def _ask(
+        self, prompt: Prompt, request: Mapping[str, Any], template: Mapping[str, object], seed: int | None
+    ) -> Generation:
+        """Bodies are read as JSON: the package's records would pass anything that a server sends."""
+        extra = dict(self.extra_body)
+        if isinstance(prompt, str):
+            body = self._fetch(
+                lambda: self._client.completions.with_raw_response.create(prompt=prompt, extra_body=extra, **request)
+            )
+            return self._read(body, seed)
+        rest = {name: value for name, value in template.items() if name != "tools"}
+        if rest:
+            own: Any = extra.get("chat_template_kwargs") or {}
+            extra["chat_template_kwargs"] = {**own, **rest}
+        if template.get("tools"):
+            request = {**request, "tools": template["tools"]}
+        messages: Any = prompt
+        chat = self._client.chat.completions.with_raw_response
+        return self._read(self._fetch(lambda: chat.create(messages=messages, extra_body=extra, **request)), seed)
+
+    def _read(self, body: Any, seed: int | None) -> Generation:
+        match body:
+            case {"choices": [{"finish_reason": "abort" | "error" as reason}, *_]}:
+                raise ConfigError(f"{self.base_url}: the server broke off a response ({reason}); see its log")
+            case {"choices": [{"message": {} as written} as choice, *_]}:
+                text = written.get("content") or written.get("refusal") or ""
+                calls = written.get("tool_calls") or None
+            case {"choices": [{"text": text} as choice, *_]}:
+                calls = None
+            case _:
+                text = None
+        if not isinstance(text, str):
+            raise ConfigError(f"{self.base_url}: the server sent no response but {shorten(body)}; {ADDRESS_ADVICE}")
+        token_ids = choice.get("token_ids") or ()
+        finish_reason: FinishReason = "length" if choice.get("finish_reason") in CUT_OFF else "stop"
+        return Generation(
+            text=text,
+            token_ids=tuple(token_ids),
+            finish_reason=finish_reason,
+            seed=seed,
+            tool_calls=None if calls is None else json.dumps(calls),
+        )
+
+    def _ask_models(self) -> list[dict[str, object]]:
+        """What the server says that it serves; empty where it has no such list."""
+        match self._fetch(self._client.models.with_raw_response.list, missing={"data": []}):
+            case {"data": [*listed]} if all(isinstance(report, dict) and "id" in report for report in listed):
+                return [{key: report[key] for key in REPORTED if report.get(key) is not None} for report in listed]
+            case body:
+                raise ConfigError(f"{self.base_url}: the server lists no models but {shorten(body)}; {ADDRESS_ADVICE}")
+
+    def _fetch(self, send: Callable[[], Any], *, missing: object = None) -> object:
+        """The body of an answer, or `missing` for a 404 if it is given; every fault is one line for a person."""
+        import openai
+
+        try:
+            body: str = send().text
+        except openai.APITimeoutError as error:
+            raise ConfigError(
+                f"{self.base_url}: no answer within {self.timeout_s:g} s (tries: {self.tries}); raise timeout_s, "
+                "or ask for less at a time (concurrency)"
+            ) from error
+        except openai.APIConnectionError as error:
+            raise ConfigError(
+                f"{self.base_url}: no connection (tries: {self.tries}): {shorten(error.__cause__ or error)}; "
+                "is the server running there?"
+            ) from error
+        except openai.APIStatusError as error:
+            if missing is not None and error.status_code == 404:
+                return missing
+            raise ConfigError(
+                f"{self.base_url}: HTTP {error.status_code}: {server_message(error)}{self._advice(error.status_code)}"
+            ) from error
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            return body
+
+    def _advice(self, status: int) -> str:
+        if status in (401, 403):
+            return "; set OPENAI_API_KEY to a key of this server"
+        if status == 404:
+            names = ", ".join(str(model["id"]) for model in self._served)
+            return f"; the server has the models {names}" if names else f"; {ADDRESS_ADVICE}"
+        return ""
+
+
+def check_address(base_url: str) -> None:
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"base_url {base_url!r}: wanted an address as http://localhost:8000/v1")
+    if parts.username or parts.password or parts.query:
+        raise ConfigError("base_url: a name, a password or a query stands in it; give a key by OPENAI_API_KEY instead")
+
+
+def server_message(error: openai.APIStatusError) -> str:
+    body = error.body
+    return shorten(body["message"] if isinstance(body, dict) and "message" in body else error.message)
+
+
+def shorten(value: object) -> str:
+    """One line of at most 300 characters."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def request_seed(seed: int, prompt: Prompt, sample: int) -> int:
+    text = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
+    return derive_seed(seed, text, sample) % SEEDS
+
+
+def in_order(by_sample: Mapping[int, Generation]) -> list[Generation]:
+    return [by_sample[sample] for sample in sorted(by_sample)]
+
+
+@contextmanager
+def bounded_threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that take up no further work once something has failed; what is under way ends by itself."""
+    threads = ThreadPoolExecutor(count, thread_name_prefix="ask")
+    try:
+        yield threads
+    except BaseException:
+        threads.shutdown(wait=False, cancel_futures=True)
+        raise
+    threads.shutdown()
