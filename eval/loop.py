@@ -6,7 +6,6 @@ The reference of a problem meets its response only in `verify_many`, after the r
 from __future__ import annotations
 
 import platform
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +30,10 @@ from veriward.rewards import (
     verify_many,
 )
 from veriward.tool_agent.errors import ConfigError
-from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt
+from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt, storable
 
 LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "sympy", "python-flint")
 """Whose versions can change a response or a verdict."""
-
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,8 +236,7 @@ class Answer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Half surrogate pairs, which no text file can hold, are U+FFFD: the stored text is the text that is judged."""
-        return SURROGATE.sub("\ufffd", self.generation.text)
+        return storable(self.generation.text)
 
     def to_verify(self, contract: str) -> dict[str, object]:
         return {

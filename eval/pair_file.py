@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from veriward.eval.run_folder import lock_file, shorten, to_line
 from veriward.rewards import VerdictPool, get_contract, verify_many
 from veriward.rewards.chain import check_row
 from veriward.rewards.task import known_types
 from veriward.tool_agent.errors import ConfigError
+from veriward.tool_agent.files import lock_file, shorten, to_line
 
 CHUNK = 256
 """Rows graded and stored at a time."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from veriward.rewards.task import task_fields
 from veriward.tool_agent.errors import ConfigError, need
+from veriward.tool_agent.generator import SURROGATE
 
 if TYPE_CHECKING:
     import datasets
@@ -35,7 +36,6 @@ REFERENCE_COLUMNS = ("reference", "solution", "answer", "ground_truth", "label",
 ID_COLUMNS = ("id", "unique_id", "problem_id")
 """In order of preference; with none of them the row's number, counted from 1, is the id."""
 
-SURROGATE = re.compile("[\ud800-\udfff]")
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?(:[\w.-]+)?")
 """`owner/name`, and `owner/name:config` where a data set has several configurations."""
 FILE_SUFFIXES = {".jsonl", ".json", ".ndjson", ".txt", ".csv", ".parquet"}

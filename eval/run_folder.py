@@ -18,12 +18,16 @@ from typing import Any
 
 from veriward.rewards import Outcome
 from veriward.tool_agent.errors import ConfigError
-from veriward.tool_agent.files import LOCK as LOCK
-from veriward.tool_agent.files import TEMPORARY, differences, refuse_foreign, to_json, write_whole
-from veriward.tool_agent.files import lock as lock
-from veriward.tool_agent.files import lock_file as lock_file
-from veriward.tool_agent.files import shorten as shorten
-from veriward.tool_agent.files import to_line as to_line
+from veriward.tool_agent.files import (
+    TEMPORARY,
+    differences,
+    lock,
+    refuse_foreign,
+    shorten,
+    to_json,
+    to_line,
+    write_whole,
+)
 
 SETTINGS, ROWS, SUMMARY = "settings.json", "rows.jsonl", "summary.json"
 NEEDED = ("id", "sample", "text", "tokens", "truncated", "outcome", "correct", "format_valid")

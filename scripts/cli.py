@@ -42,6 +42,8 @@ from veriward.scripts.options import (
     known_contract,
     refuse_output,
 )
+from veriward.scripts.state_command import state
+from veriward.scripts.tools_command import audit_tools, run_cases
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line
 
 if TYPE_CHECKING:
@@ -390,13 +392,16 @@ def evaluate(
 
 @app.command()
 def audit(
-    contract: Annotated[str, typer.Argument(help="Grading contract, as 'v1'.")],
+    what: Annotated[str, typer.Argument(help="Grading contract, as 'v1'; or 'tools'.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Run a contract's own case table; exit code 1 if any case comes out otherwise than written."""
+    """Run a contract's own case table, or ten inputs of the tools; exit code 1 if one comes out otherwise."""
+    if what == "tools":
+        audit_tools(as_json)
+        return
     from veriward.rewards.contracts.audit import audit as run
 
-    result = run(known_contract(contract))
+    result = run(known_contract(what))
     if as_json:
         print(json.dumps({"contract": result.contract, "fingerprint": result.fingerprint, **dict(result.table)}))
     else:
@@ -410,6 +415,8 @@ def audit(
 
 
 app.command()(attack)
+app.command(name="run-cases")(run_cases)
+app.add_typer(state, name="state")
 
 
 def check_extras() -> None:

@@ -5,29 +5,37 @@ Imports no torch, transformers or numpy.
 
 from __future__ import annotations
 
+from veriward.tool_agent.agent import AgentSettings, Gate, solve, solve_many
 from veriward.tool_agent.call import READERS, CallRefusal, ToolCall, read_call
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.executor import Execution, as_result, execute, refused_call, unknown_tool
 from veriward.tool_agent.faults import FaultPlan
 from veriward.tool_agent.generator import Generation, Generator, Message, Prompt
 from veriward.tool_agent.result import TRANSIENT, Category, Envelope, Refused, ToolResult, Value
+from veriward.tool_agent.state import Phase, ProblemState
+from veriward.tool_agent.store import StateStore, open_store, read_store
 from veriward.tool_agent.toolbox import PROFILES, Tool, Toolbox, as_tool, toolbox
 
 __all__ = [
     "PROFILES",
     "READERS",
     "TRANSIENT",
+    "AgentSettings",
     "CallRefusal",
     "Category",
     "ConfigError",
     "Envelope",
     "Execution",
     "FaultPlan",
+    "Gate",
     "Generation",
     "Generator",
     "Message",
+    "Phase",
+    "ProblemState",
     "Prompt",
     "Refused",
+    "StateStore",
     "Tool",
     "ToolCall",
     "ToolResult",
@@ -36,8 +44,12 @@ __all__ = [
     "as_tool",
     "evaluate_expression",
     "execute",
+    "open_store",
     "read_call",
+    "read_store",
     "run_call",
+    "solve",
+    "solve_many",
     "toolbox",
 ]
 

@@ -33,7 +33,7 @@ from veriward.tool_agent.call import READERS, CallRefusal, ToolCall, read_call
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.executor import execute
 from veriward.tool_agent.faults import NO_FAULTS, FaultPlan
-from veriward.tool_agent.generator import Finished, Generation, Generator, Message, Prompt
+from veriward.tool_agent.generator import Finished, Generation, Generator, Message, Prompt, storable
 from veriward.tool_agent.messages import Correction
 from veriward.tool_agent.state import (
     ANSWERS,
@@ -383,8 +383,3 @@ def _joined(prompt: Prompt, more: list[Message]) -> Prompt:
     if isinstance(prompt, str):
         raise TypeError("a conversation goes on from messages, not from plain text")
     return [*prompt, *more]
-
-
-def storable(text: str) -> str:
-    """Half surrogate pairs, which no text file can hold, are U+FFFD."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not text.isascii() else text

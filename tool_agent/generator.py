@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -11,6 +12,8 @@ Message: TypeAlias = dict[str, Any]
 
 Prompt: TypeAlias = str | list[Message]
 """Plain text, continued as it stands, or messages, which the model's chat template turns into text."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 FinishReason: TypeAlias = Literal["stop", "length"]
 
@@ -68,3 +71,8 @@ class Generator(Protocol):
         temperature 0 is greedy. `on_finished` is called as soon as some prompts are complete, in any order, each
         prompt once, so that a caller can store them; an exception raised there ends the generation.
         """
+
+
+def storable(text: str) -> str:
+    """Half surrogate pairs, which no text file can hold, are U+FFFD: the stored text is the text that is judged."""
+    return SURROGATE.sub("\ufffd", text)

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from veriward.eval.run_folder import LOCK, lock
 from veriward.tool_agent.errors import ConfigError
+from veriward.tool_agent.files import LOCK, lock
 from veriward.train.processes import Say
 
 if TYPE_CHECKING:

@@ -45,3 +45,8 @@ def refuse(text: str) -> Refused:
 def records(count: int) -> list[dict[str, object]]:
     """Records."""
     return [{"id": str(number), "text": "word", "overlap": 1} for number in range(count)]
+
+
+def decide_nothing(item: object) -> object:
+    """Ends its process in place of a verdict."""
+    os._exit(3)
