@@ -150,6 +150,8 @@ class Drill:
 
     states: Sequence[ProblemState]
     """In the order of the problems."""
+    contract: str
+    """That the answers were verified under."""
 
     @property
     def paths(self) -> dict[str, str]:
@@ -185,6 +187,7 @@ class Drill:
         return {
             "measures_a_model": False,
             "gate": "oracle",
+            "contract": self.contract,
             "as_planned": not self.differing,
             "counts": self.counts,
             "problems": [
@@ -222,7 +225,7 @@ def run_drill(folder: Path, *, pool: VerdictPool | None = None) -> Drill:
                     faults=faults,
                     width=1,
                 )
-                return Drill(states=list(states))
+                return Drill(states=list(states), contract=parts.settings.contract)
         except Interrupted:  # as after the end of a process: what goes on has nothing but the folder
             continue
 

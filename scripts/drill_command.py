@@ -79,7 +79,7 @@ def show(result: Drill, console: Console) -> None:
     console.print(
         f"{n['complete']}/{n['problems']} complete; {n['right_at_first']}/{n['problems']} right at the first answer; "
         f"{n['corrections']} corrections: {n['rescued']} rescued, {n['still_not_right']} still not right; "
-        f"{n['right_after']}/{n['problems']} right after correction",
+        f"{n['right_after']}/{n['problems']} right after correction, under {result.contract}",
         highlight=False,
         soft_wrap=True,
     )
