@@ -25,6 +25,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -223,12 +224,12 @@ def pool(console: Console, options: argparse.Namespace) -> dict[str, Any]:
         trips = {workers: ask(time_round_trips, workers) for workers in (1, 0)}
     with console.status("pool: killed worker"):
         back = ask(time_back_after_kill)
-    rates: dict[int, list[float]] = {2: [], 1: [], 0: []}
+    rates: dict[tuple[int, int], list[float]] = {(2, 2): [], (2, 1): [], (1, 1): [], (0, 1): []}
     with console.status("pool: batches of 64"):
         for _ in range(5):
-            for workers, found in rates.items():
-                found.append(ask(time_batches, workers, pairs))
-    medians = {workers: statistics.median(found) for workers, found in rates.items()}
+            for (workers, callers), found in rates.items():
+                found.append(ask(time_batches, workers, callers, pairs))
+    medians = {key: statistics.median(found) for key, found in rates.items()}
     table = columns("The pool", "", "measured", "wanted")
     table.add_row("pool to first verdict, median of 5", f"{at(starts[True], 0.5):.3f} s", "< 0.4 s")
     table.add_row("the same as the first verdict of its process", f"{at(starts[False], 0.5):.3f} s", "")
@@ -237,12 +238,20 @@ def pool(console: Console, options: argparse.Namespace) -> dict[str, Any]:
     table.add_row("the same verdict in process, median", f"{at(trips[0], 0.5) * 1e3:.3f} ms", "")
     table.add_row("verdict after kill -9 of the worker, median of 10", f"{at(back, 0.5):.3f} s", "< 0.5 s")
     table.add_row("verdict after kill -9 of the worker, slowest", f"{max(back):.3f} s", "< 0.5 s")
-    for workers, rate in medians.items():
+    for (workers, callers), rate in medians.items():
         name = f"{workers} worker{'s' * (workers > 1)}" if workers else "in process"
-        wanted = f"{rate / medians[0]:.2f} times in process", ">= 1.3 times" if workers == 2 else ""
-        table.add_row(f"{len(pairs):,} pairs in batches of 64, {name}", f"{rate:,.0f}/s, {wanted[0]}", wanted[1])
+        ahead = ", the next asked for meanwhile" * (callers > 1)
+        wanted = f"{rate / medians[0, 1]:.2f} times in process", ">= 1.3 times" if workers == 2 else ""
+        table.add_row(f"{len(pairs):,} pairs in batches of 64, {name}{ahead}", f"{rate:,.0f}/s, {wanted[0]}", wanted[1])
     console.print(table)
-    return {"starts_s": starts, "round_trips_s": trips[1], "in_process_s": trips[0], "back_s": back, "a_second": rates}
+    a_second = {f"{workers} workers, {callers} callers": found for (workers, callers), found in rates.items()}
+    return {
+        "starts_s": starts,
+        "round_trips_s": trips[1],
+        "in_process_s": trips[0],
+        "back_s": back,
+        "a_second": a_second,
+    }
 
 
 def at(seconds: Sequence[float], share: float) -> float:
@@ -293,8 +302,11 @@ def time_back_after_kill(pipe: Connection) -> None:
         pipe.send(seconds)
 
 
-def time_batches(pipe: Connection, workers: int, pairs: Sequence[Pair]) -> None:
-    """Verdicts a second on pairs that the process has not seen, after a thousand others."""
+def time_batches(pipe: Connection, workers: int, callers: int, pairs: Sequence[Pair]) -> None:
+    """Verdicts a second on pairs that the process has not seen, after a thousand others.
+
+    callers   batches that are asked for at the same time
+    """
     from veriward.rewards.pool import VerdictPool
 
     rows = [row(*pair) for pair in dict.fromkeys(pairs)]
@@ -303,10 +315,12 @@ def time_batches(pipe: Connection, workers: int, pairs: Sequence[Pair]) -> None:
         for shift in range(1, 9):
             others = packaged[shift:] + packaged[:shift]
             verdicts.verify_many([row(answer, key) for (answer, _), (_, key) in zip(packaged, others, strict=True)])
-        started = time.perf_counter()
-        for place in range(0, len(rows), 64):
-            verdicts.verify_many(rows[place : place + 64])
-        pipe.send(len(rows) / (time.perf_counter() - started))
+        batches = [rows[place : place + 64] for place in range(0, len(rows), 64)]
+        with ThreadPoolExecutor(callers) as threads:
+            started = time.perf_counter()
+            for _ in threads.map(verdicts.verify_many, batches):
+                pass
+            pipe.send(len(rows) / (time.perf_counter() - started))
 
 
 def row(answer: str, reference: str) -> dict[str, str]:
