@@ -93,6 +93,8 @@ _REST = (
     r"|(?P<sign>\*\*|//|[-+*/%^!(),×÷−–⋅·])|(?P<unread>.)"
 )
 
+_BROKEN_EXPONENT = re.compile("[eE][0-9_]*")
+
 TOKEN = re.compile(f"(?P<number>{_GROUPED}|{_NUMBER})|{_REST}", re.DOTALL)
 TOKEN_IN_CALL = re.compile(f"(?P<number>{_NUMBER})|{_REST}", re.DOTALL)
 
@@ -262,6 +264,8 @@ class _Reader:
                 return RefusedExpression(Category.SYNTAX, "a number has one point", token.start)
             if token.text[0] == "_":
                 return RefusedExpression(Category.SYNTAX, "an underscore stands between two digits", token.start)
+            if _BROKEN_EXPONENT.fullmatch(token.text):
+                return RefusedExpression(Category.SYNTAX, "an exponent is one whole number, as in 1e3", token.start)
             if before.text == "0" or token.text in ("j", "J"):
                 return RefusedExpression(Category.DISALLOWED_LITERAL, "only decimal numbers are read", before.start)
         hint = "two values side by side; write * for a product"

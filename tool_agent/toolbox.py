@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from veriward.tool_agent.tool import Schema, Tool, as_tool
+from veriward.tool_agent.tools import calculator, local_search, python_expr
 
 __all__ = ["PROFILES", "Tool", "Toolbox", "as_tool", "toolbox"]
 
@@ -45,9 +46,7 @@ def toolbox(
     """
     known = _known_tools(profile)
     if documents is not None:
-        from veriward.tool_agent.tools.local_search import local_search_tool
-
-        own = local_search_tool(documents)
+        own = local_search.local_search_tool(documents)
         known = tuple(own if tool.name == own.name else tool for tool in known)
     tools: dict[str, Tool] = {}
     for tool in (*known, *extra_tools):
@@ -62,8 +61,6 @@ def _known_tools(profile: str) -> tuple[Tool, ...]:
     """One entry a tool."""
     if profile not in PROFILES:
         raise ValueError(f"unknown profile {profile!r}; wanted one of {', '.join(PROFILES)}")
-    from veriward.tool_agent.tools import calculator, local_search, python_expr
-
     strict = profile == "strict"
     return (
         as_tool(calculator.strict_calculator if strict else calculator.calculator, name="calculator"),

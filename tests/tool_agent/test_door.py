@@ -103,8 +103,20 @@ def test_nothing_is_printed_and_no_warning_is_given(text, profile, capfd, recwar
 def test_importing_the_door_loads_nothing_heavy():
     code = "import sys, veriward.tool_agent; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout
-    heavy = {"torch", "numpy", "transformers", "bm25s", "sympy", "flint", "veriward.rewards"}
+    heavy = {"torch", "numpy", "transformers", "bm25s", "sympy", "openai"}
     assert not heavy & set(loaded.split())
+
+
+def test_no_call_opens_a_file():
+    code = (
+        "import sys, veriward.tool_agent as agent\n"
+        "sys.addaudithook(lambda event, _: event in ('open', 'import') and sys.exit(f'{event} after the import'))\n"
+        "agent.evaluate_expression('local_search', 'telemetry port')\n"
+        "agent.evaluate_expression('python_expr', 'sqrt(2) ** 0.5', 'strict')\n"
+        "agent.run_call('no call')\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

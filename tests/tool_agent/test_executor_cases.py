@@ -1,5 +1,9 @@
 """Labelled cases of expressions, calls and searches, through the real door."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from veriward.eval.tool_cases import run_rows
@@ -52,3 +56,30 @@ def test_no_case_prints(own_cases, capfd):
     for case in own_cases:
         run_case(case)
     assert capfd.readouterr() == ("", "")
+
+
+QUIET = """
+import json, sys, tracemalloc
+from veriward.tool_agent import evaluate_expression, run_call, toolbox
+cases = json.load(sys.stdin)
+toolbox(), run_call(""), evaluate_expression("calculator", "1")
+events, found = [], []
+WATCHED = ("open", "import", "exec", "compile", "os", "subprocess", "socket", "ctypes")
+sys.addaudithook(lambda event, _: events.append(event) if event.split(".")[0] in WATCHED else None)
+tracemalloc.start()
+for tool, text in cases:
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    evaluate_expression(tool, text) if tool else run_call(text)
+    found.append([tracemalloc.get_traced_memory()[1] - before, sorted(set(events))])
+    events.clear()
+print(json.dumps(found))
+"""
+
+
+def test_no_case_opens_a_file_runs_code_or_takes_much_memory(own_cases):
+    inputs = [(None if case["level"] == "call" else case["tool"], input_of(case)) for case in own_cases]
+    run = [sys.executable, "-P", "-c", QUIET]
+    found = json.loads(subprocess.run(run, input=json.dumps(inputs), capture_output=True, text=True, check=True).stdout)
+    assert [case["id"] for case, (_, events) in zip(own_cases, found, strict=True) if events] == []
+    assert max(taken for taken, _ in found) < 8 * 2**20

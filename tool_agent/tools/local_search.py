@@ -31,6 +31,8 @@ from veriward.tool_agent.tools.documents import Document, digest_of, passages, r
 Record: TypeAlias = dict[str, object]
 
 FIXED_NOTES = "local_search_docs.jsonl"
+_FIXED_BYTES = resources.files("veriward.tool_agent").joinpath(FIXED_NOTES).read_bytes()
+"""Read at the import: no call opens a file, and what is searched is what the settings name."""
 
 LONGEST_QUERY = 512
 
@@ -112,17 +114,13 @@ def terms(text: str) -> list[str]:
 @cache
 def fixed_notes() -> tuple[tuple[Document, frozenset[str]], ...]:
     """The four notes, and the words in each."""
-    rows = [json.loads(line) for line in _fixed_bytes().splitlines()]
+    rows = [json.loads(line) for line in _FIXED_BYTES.splitlines()]
     notes = [Document(id=row["id"], title=row["title"], text=row["text"]) for row in rows]
     return tuple((note, frozenset(words(note.text))) for note in notes)
 
 
 def fixed_settings() -> dict[str, object]:
-    return {"documents": hashlib.sha256(_fixed_bytes()).hexdigest(), "ranking": "overlap"}
-
-
-def _fixed_bytes() -> bytes:
-    return resources.files("veriward.tool_agent").joinpath(FIXED_NOTES).read_bytes()
+    return {"documents": hashlib.sha256(_FIXED_BYTES).hexdigest(), "ranking": "overlap"}
 
 
 # ---- a person's own documents ----------------------------------------------------------------------------------------
