@@ -203,15 +203,16 @@ class Drill:
         }
 
 
-def run_drill(folder: Path, *, pool: VerdictPool | None = None) -> Drill:
-    """Run the twelve one after the other, and enter again after the planned interruption.
+def run_drill(folder: Path, *, pool: VerdictPool | None = None, faults: FaultPlan | None = None) -> Drill:
+    """Run the twelve one after the other, and enter again after each planned interruption.
 
     folder   where the states are kept, new or empty
     pool     where answers are verified; None: the shared pool of this process
+    faults   what goes wrong; None: what is planned above
     raises   ConfigError for a folder that cannot be written
     """
     parts = drill_parts()
-    faults = FaultPlan(planned_faults())
+    faults = FaultPlan(planned_faults()) if faults is None else faults
     while True:
         try:
             with open_store(folder, parts.run_settings, faults=faults) as store:

@@ -1,4 +1,4 @@
-"""What became of a run at each stage: the call, the choice of the tool, the executor, the use of its result, the verdict.
+"""What became of a run at each stage: call, choice of the tool, executor, use of its result, verdict.
 
 Stages fail on their own and trade places, so that no total stands alone here. Everything is counted from stored states
 and the tools that the problem set names; no reference is needed, since each state holds its verdicts.
@@ -83,13 +83,18 @@ class ProblemStages:
 
 
 def problem_stages(
-    states: Iterable[ProblemState], expected: Mapping[str, str | None], contract: str
+    states: Iterable[ProblemState], expected: Mapping[str, str | None], contract: str, fingerprint: str
 ) -> list[ProblemStages]:
-    """The stages of complete problems; `expected` names the tool of each by its id."""
+    """The stages of complete problems, in the order in which they come.
+
+    expected      the tool that each problem is made for, by the problem's id
+    fingerprint   of the contract: a verdict under any other is refused with ConfigError
+    """
     rows: list[ProblemStages] = []
     numbers: dict[int, Row] = {}
     for place, state in enumerate(states):
-        rows.append(_stages(state, expected[state.problem], contract))
+        refuse_other_verdicts(state, contract, fingerprint)
+        rows.append(_stages(state, expected[state.problem]))
         if state.result is not None and isinstance(state.result.value, int | float):
             last = state.answers[-1].generation
             numbers[place] = {"response": last.text, "truncated": last.truncated, "reference": state.result.text}
@@ -98,10 +103,18 @@ def problem_stages(
     return rows
 
 
-def _stages(state: ProblemState, expected: str | None, contract: str) -> ProblemStages:
+def refuse_other_verdicts(state: ProblemState, contract: str, fingerprint: str) -> None:
+    """Numbers of different contracts are never counted together."""
     for answer in state.answers:
-        if answer.verdict is None or answer.verdict["contract"] != contract:
-            raise ConfigError(f"problem {state.problem}: has no verdict under contract {contract}; ask it anew")
+        got = None if answer.verdict is None else (answer.verdict["contract"], answer.verdict["fingerprint"])
+        if got != (contract, fingerprint):
+            raise ConfigError(
+                f"problem {state.problem}: has a verdict of {got}, and its run is under contract {contract}, "
+                f"fingerprint {fingerprint}; set the state apart and go on with the run"
+            )
+
+
+def _stages(state: ProblemState, expected: str | None) -> ProblemStages:
     valid = [attempt.call for attempt in state.calls if attempt.call is not None]
     return ProblemStages(
         problem=state.problem,
@@ -186,9 +199,7 @@ def groups(rows: Sequence[ProblemStages]) -> dict[str, list[ProblemStages]]:
 
 def selection(rows: Sequence[ProblemStages]) -> dict[str, Counter[str]]:
     """Expected tool to the tools that were chosen, 'none' among them."""
-    return {
-        name: Counter(row.chosen or NONE for row in group) for name, group in groups(rows).items() if name != ALL
-    }
+    return {name: Counter(row.chosen or NONE for row in group) for name, group in groups(rows).items() if name != ALL}
 
 
 def executions(rows: Sequence[ProblemStages]) -> dict[str, Counter[str]]:
@@ -237,6 +248,12 @@ def outcome_counts(rows: Sequence[ProblemStages], attempt: int) -> dict[str, int
     return {outcome.value: counts[outcome.value] for outcome in Outcome}
 
 
+def result_used(rows: Sequence[ProblemStages]) -> dict[str, int]:
+    """How the final answers stand to the tools' numbers, where there is one."""
+    counts = Counter(row.used for row in rows)
+    return {used.value: counts[used] for used in Used}
+
+
 def lost_to_machinery(rows: Sequence[ProblemStages]) -> dict[str, int]:
     """Timeouts and deaths of tools that were tried again."""
     counts = Counter(fault for row in rows for fault in row.faults)
@@ -281,13 +298,10 @@ def exchange(pairs: Iterable[tuple[bool, bool]]) -> Exchange:
     )
 
 
-def exchanges(rows: Sequence[ProblemStages], *, tools: bool) -> dict[str, Exchange]:
-    """Within one run, each named 'first x second'."""
-    before_after = {"right before x after correction": exchange((row.right_first, row.right) for row in rows)}
-    if not tools:
-        return {}
+def exchanges(rows: Sequence[ProblemStages], gate: str) -> dict[str, Exchange]:
+    """Within one run with tools, each named 'first x second'; `gate` as a report writes it."""
     named = [row for row in rows if row.expected is not None]
     return {
         "right tool x right first answer": exchange((row.right_tool, row.right_first) for row in named),
-        **before_after,
+        f"right before x right after, {gate}": exchange((row.right_first, row.right) for row in rows),
     }

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from veriward.scripts.agent_command import agent, stages
 from veriward.scripts.attack_command import attack
 from veriward.scripts.display import (
     first_lines,
@@ -30,6 +31,7 @@ from veriward.scripts.display import (
     show_references,
     verdict_table,
 )
+from veriward.scripts.drill_command import drill
 from veriward.scripts.options import (
     AnswerOption,
     ContractOption,
@@ -415,6 +417,9 @@ def audit(
 
 
 app.command()(attack)
+app.command()(agent)
+app.command()(stages)
+app.command()(drill)
 app.command(name="run-cases")(run_cases)
 app.add_typer(state, name="state")
 

@@ -19,17 +19,19 @@ a kill is begun again: at most one a kill. Exit code 1 if anything is otherwise.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import multiprocessing
 import os
 import random
 import shutil
+import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from contextlib import redirect_stderr, suppress
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, get_args
@@ -37,11 +39,12 @@ from typing import Any, get_args
 from rich.console import Console
 from rich.table import Table
 
-from veriward.eval.drill import drill_parts
+from veriward.eval.drill import Parts, drill_parts
 from veriward.rewards.pool import VerdictPool
 from veriward.tool_agent.agent import solve_many
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.faults import SIGKILL, Action, Fault, FaultPlan
+from veriward.tool_agent.files import TEMPORARY
 from veriward.tool_agent.run_header import RUN, Kind
 from veriward.tool_agent.sealed_rows import Row
 from veriward.tool_agent.store import open_store, read_store
@@ -82,6 +85,10 @@ class Place:
         """What sessions say of themselves."""
         return self.folder / "sessions.jsonl"
 
+    def inside(self, name: str) -> Place:
+        """Another one of the same kind, in a folder of this one."""
+        return replace(self, folder=self.folder / name)
+
     def say(self, **entry: object) -> None:
         with self.sessions.open("a", encoding="ascii") as file:
             file.write(json.dumps(entry) + "\n")
@@ -114,6 +121,8 @@ class Count:
     """Of these, such as a state already held the text of: none may be."""
     taken_over: int = 0
     """Sessions that found the lock of a dead one and went on."""
+    stored_at_kills: list[int] = field(default_factory=list)
+    """Texts of the model that the states held, at each kill."""
     wrong: list[str] = field(default_factory=list)
     """What is otherwise than it must be, a line each."""
 
@@ -125,12 +134,13 @@ def session(place: Place, faults: FaultPlan, ready: Connection | None = None) ->
     """Work at the run until it is complete, or until a fault ends this process."""
     parts = drill_parts(place.calls)
     chosen = [problem for problem in parts.problems if not place.problems or problem.id in place.problems]
-    with VerdictPool(workers=place.workers) as pool:
+    # Each session says how many workers it has.
+    with VerdictPool(workers=place.workers) as pool, redirect_stderr(io.StringIO()):
         pool.verify_many([{"response": r"\boxed{1}", "reference": "1"}], contract=parts.settings.contract)
         if ready is not None:
             ready.send(None)
         since = time.perf_counter()
-        with open_store(place.run, parts.run_settings, kind=place.kind, faults=faults) as store:
+        with open_store(place.run, run_settings(parts), kind=place.kind, faults=faults) as store:
             place.say(took_over=store.took_over is not None)
             states = solve_many(
                 chosen,
@@ -148,6 +158,11 @@ def session(place: Place, faults: FaultPlan, ready: Connection | None = None) ->
     place.say(complete=complete, set_aside=set_aside, visited=visited, seconds=time.perf_counter() - since)
 
 
+def run_settings(parts: Parts) -> dict[str, object]:
+    """Sessions are forked, and so have the code of one process, whatever becomes of its files meanwhile."""
+    return {**parts.run_settings, "code": "as loaded"}
+
+
 def in_a_process(place: Place, faults: FaultPlan, delay: float | None = None) -> int:
     """The exit code of a session: 0, or -9 where it was killed; by us after `delay` seconds, if that is not None."""
     context = multiprocessing.get_context("fork")
@@ -157,7 +172,8 @@ def in_a_process(place: Place, faults: FaultPlan, delay: float | None = None) ->
     sender.close()
     try:
         if delay is not None:
-            receiver.recv()
+            with suppress(EOFError):  # it ended before it was ready
+                receiver.recv()
             time.sleep(delay)
             child.kill()
         child.join()
@@ -172,11 +188,16 @@ def in_a_process(place: Place, faults: FaultPlan, delay: float | None = None) ->
 
 
 def whole(place: Place) -> Whole:
-    """Run without a fault."""
-    place.folder.mkdir(parents=True)
-    in_a_process(place, FaultPlan([Fault(point=NOWHERE, action=Action.KILL)]))
-    said = lines(place.sessions)[-1]
-    return Whole(rows=final_rows(place), visited=said["visited"], seconds=said["seconds"])
+    """Run without a fault, three times for the time it takes."""
+    _ = drill_parts().run_settings  # costs a third of a second once, and nothing in processes forked after it
+    seconds = []
+    for number in range(3):
+        one = place.inside(f"whole-{number}")
+        one.folder.mkdir(parents=True)
+        in_a_process(one, FaultPlan([Fault(point=NOWHERE, action=Action.KILL)]))
+        said = lines(one.sessions)[-1]
+        seconds.append(said["seconds"])
+    return Whole(rows=final_rows(one), visited=said["visited"], seconds=min(seconds))
 
 
 class Run:
@@ -187,18 +208,22 @@ class Run:
         count.runs += 1
         self._place, self._wanted, self._count = place, wanted, count
         self._kills = 0
+        self._stored: dict[str, int] = {}
 
     def go_on(self, faults: FaultPlan | None = None, delay: float | None = None) -> bool:
         """One session; whether it came to its end."""
-        stored, logged = turns(self._place), len(lines(self._place.calls))
+        logged = len(lines(self._place.calls))
         killed = in_a_process(self._place, faults or FaultPlan(), delay) != 0
-        self._kills += killed
         self._count.sessions += 1
-        self._count.kills += killed
         for call in lines(self._place.calls)[logged:]:
-            if call["turn"] < stored.get(call["problem"], 0):
+            if call["turn"] < self._stored.get(call["problem"], 0):
                 self._count.stored_repeated += 1
                 self._wrong(f"asked again for turn {call['turn']} of {call['problem']}, which was stored")
+        if killed:
+            self._stored = turns(self._place)
+            self._kills += 1
+            self._count.kills += 1
+            self._count.stored_at_kills.append(sum(self._stored.values()))
         return not killed
 
     def check(self) -> None:
@@ -217,6 +242,8 @@ class Run:
                 self._wrong(f"another final state of {problem}")
         for line in found_set_aside(self._place):
             self._wrong(f"set aside: {line}")
+        for path in self._place.run.rglob(f"{TEMPORARY}*"):
+            self._wrong(f"left behind: {path.name}")
 
     def finish(self) -> None:
         """To the end, without a kill."""
@@ -278,7 +305,7 @@ def kills_at_points(place: Place, wanted: Whole, visits: int, count: Count) -> I
     ]
     plan += [(point, Action.TORN, skip) for point, _, skip in plan if point == TORN_POINT]
     for point, action, skip in plan:
-        run = Run(inside(place, f"{point}-{action}-{skip}"), wanted, count)
+        run = Run(place.inside(f"{point}-{action}-{skip}"), wanted, count)
         taken_over = count.taken_over
         if run.go_on(FaultPlan([Fault(point=point, action=action, skip=skip)])):
             count.wrong.append(f"{point}: was not passed {skip + 1} times")
@@ -286,6 +313,10 @@ def kills_at_points(place: Place, wanted: Whole, visits: int, count: Count) -> I
         if count.taken_over != taken_over + 1:
             count.wrong.append(f"{point}: the lock of the dead session was not found")
         yield point, skip
+
+
+def texts(wanted: Whole) -> int:
+    return sum(len(row["calls"]) + len(row["answers"]) for row in wanted.rows.values())
 
 
 def spread(wanted: Whole, point: str, visits: int) -> list[int]:
@@ -301,7 +332,7 @@ def random_kills(place: Place, wanted: Whole, kills: int, seed: int, count: Coun
     draw = random.Random(seed)
     before = count.kills
     while (done := count.kills - before) < kills:
-        run = Run(inside(place, f"random-{count.runs}"), wanted, count)
+        run = Run(place.inside(f"random-{count.runs}"), wanted, count)
         for _ in range(SESSIONS):
             if count.kills - before == kills:
                 run.finish()
@@ -314,10 +345,6 @@ def random_kills(place: Place, wanted: Whole, kills: int, seed: int, count: Coun
         yield count.kills - before
     if done != kills:
         raise RuntimeError(f"{done} kills of {kills}")
-
-
-def inside(place: Place, name: str) -> Place:
-    return Place(folder=place.folder / name, kind=place.kind, problems=place.problems, workers=place.workers)
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -362,11 +389,11 @@ def proof(kind: Kind, options: argparse.Namespace, console: Console) -> Count:
     count = Count(store=kind)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         place = Place(folder=Path(folder), kind=kind, workers=options.workers)
-        wanted = whole(inside(place, "whole"))
+        wanted = whole(place)
         points = len(set(wanted.visited))
         console.print(
             f"{kind}: an undisturbed run takes {wanted.seconds:.2f} s and passes {points} points "
-            f"{len(wanted.visited)} times",
+            f"{len(wanted.visited)} times; the model writes {texts(wanted)} texts",
             highlight=False,
         )
         if options.visits:
@@ -399,6 +426,8 @@ def table(figures: Sequence[Count]) -> Table:
         ("stored_repeated", "  repeated although stored"),
     ):
         shown.add_row(words, *(f"{getattr(count, name):,}" for count in figures))
+    spans = [(min(at), statistics.median(at), max(at)) if (at := count.stored_at_kills) else () for count in figures]
+    shown.add_row("texts stored at a kill: least, median, most", *(", ".join(f"{n:g}" for n in span) for span in spans))
     shown.add_row("otherwise than it must be", *(f"{len(count.wrong):,}" for count in figures))
     return shown
 

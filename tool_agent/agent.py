@@ -1,8 +1,8 @@
 """One problem from question to final answer: call, validation, execution, response, verdict, and at most one correction
 of each.
 
-    ask_call -> execute -> ask_answer -> verify -> decide -> complete
-       ^___________|            ^____________________|
+    ask_call -> execute -> ask_answer -> verify -> complete
+       ^___________|            ^___________|
        a refusal, once          the gate, once
 
 Each step ends in a state that is stored before the next one begins, so that a run goes on after any end without asking
@@ -213,7 +213,7 @@ class _Agent:
             )
         if state.phase is not Phase.COMPLETE:
             state.fingerprint, state.continued_under = self._fingerprint, list(self._store.continued_under)
-            if state.step is not Step.DECIDE:
+            if state.step is not Step.FINISH:
                 state.replays[state.step.value] = state.replays.get(state.step.value, 0) + 1
         return state
 
@@ -232,8 +232,8 @@ class _Agent:
                 self._execute(job.state)
         self._verify([job for job in jobs if job.state.step is Step.VERIFY])
         for job in jobs:
-            if job.state.step is Step.DECIDE:
-                self._decide(job)
+            if job.state.step is Step.FINISH:
+                self._save(job.state, Phase.COMPLETE)
 
     def _execute(self, state: ProblemState) -> None:
         attempt = state.calls[-1]
@@ -250,7 +250,10 @@ class _Agent:
             return
         rows = [self._to_verify(job, job.problem.reference) for job in jobs]
         for job, verdict in zip(jobs, self._verdicts(rows), strict=True):
-            job.state.answers[-1].verdict = verdict.to_row(reference=False)
+            last = job.state.answers[-1]
+            last.verdict = verdict.to_row(reference=False)
+            correction = self._correction(job) if len(job.state.answers) < ANSWERS else None
+            last.gate = None if correction is None else correction.value
             self._faults.at("agent.verified", job.problem.id)
             self._save(job.state, Phase.GRADED)
 
@@ -265,16 +268,6 @@ class _Agent:
 
     def _verdicts(self, rows: Sequence[dict[str, Any]]) -> list[Verdict]:
         return verify_many(rows, contract=self._settings.contract, pool=self._pool)
-
-    def _decide(self, job: _Job) -> None:
-        """Complete, or one request to correct the answer."""
-        state = job.state
-        last = state.answers[-1]
-        correction = None if len(state.answers) >= ANSWERS else self._correction(job)
-        if correction is None:
-            self._save(state, Phase.COMPLETE)
-        else:
-            last.gate = correction.value
 
     def _correction(self, job: _Job) -> Correction | None:
         last = job.state.answers[-1]

@@ -65,8 +65,7 @@ class Step(StrEnum):
     EXECUTE = "execute"
     ASK_ANSWER = "ask_answer"
     VERIFY = "verify"
-    DECIDE = "decide"
-    """Whether the answer is to be corrected: the gate's part."""
+    FINISH = "finish"
     NOTHING = "nothing"
 
 
@@ -101,7 +100,7 @@ class AnswerAttempt:
     verdict: Row | None = None
     """The verdict's row without the reference; None until it was verified."""
     gate: str | None = None
-    """Why a correction was asked for; None where it was not."""
+    """Why it is to be corrected, said with the verdict; None where it is not."""
     seconds: float = 0.0
 
     @property
@@ -137,7 +136,7 @@ class ProblemState:
         if self.answers:
             if self.answers[-1].verdict is None:
                 return Step.VERIFY
-            return Step.DECIDE if self.answers[-1].gate is None else Step.ASK_ANSWER
+            return Step.FINISH if self.answers[-1].gate is None else Step.ASK_ANSWER
         if not self.tools:
             return Step.ASK_ANSWER
         if not self.calls:

@@ -1,0 +1,239 @@
+"""`veriward agent` and `veriward stages`: a problem set through the tool agent, and what became of it by stage."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from veriward.scripts.display import printable, show_progress
+from veriward.scripts.options import ContractOption, JsonOption, known_contract
+from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
+
+if TYPE_CHECKING:
+    from veriward.eval.problems import ProblemSet
+    from veriward.eval.stage_report import StageReport
+    from veriward.tool_agent.agent import AgentSettings
+    from veriward.tool_agent.generator import Generator
+    from veriward.tool_agent.toolbox import Tool, Toolbox
+
+SMALL_MODEL = "smollm2"
+
+ProblemsOption = Annotated[
+    str | None, typer.Option("--problems", help="Where the problems are now.", show_default="where they were asked")
+]
+
+
+def agent(
+    model: Annotated[str, typer.Option(help="'smollm2', a model or adapter folder, a GGUF file, or a hub name.")],
+    server: Annotated[
+        str | None, typer.Option(help="Ask this OpenAI-compatible server for the model.", metavar="URL")
+    ] = None,
+    problems: Annotated[str, typer.Option(help="JSONL file, or 'frozen-twelve'.")] = "frozen-twelve",
+    question_column: Annotated[str | None, typer.Option(help="Column of the question.", show_default="found")] = None,
+    reference_column: Annotated[str | None, typer.Option(help="Column of the answer.", show_default="found")] = None,
+    tools: Annotated[
+        bool | None,
+        typer.Option("--tools/--no-tools", help="Only with tools, or only the baseline without.", show_default="both"),
+    ] = None,
+    reader: Annotated[str, typer.Option(help="How calls are read: 'native', 'hermes' or 'openai'.")] = "native",
+    profile: Annotated[str, typer.Option(help="Of the numeric tools: 'default' or 'strict'.")] = "default",
+    documents: Annotated[
+        Path | None, typer.Option(help="JSONL or folder for local_search.", show_default="four fixed notes")
+    ] = None,
+    tool: Annotated[
+        list[str] | None, typer.Option(help="A tool of your own; may be repeated.", metavar="PKG.MOD:NAME")
+    ] = None,
+    gate: Annotated[
+        str, typer.Option(help="What answers are corrected: 'oracle', 'reference_free', 'always_once' or 'never'.")
+    ] = "oracle",
+    contract: ContractOption = None,
+    call_tokens: Annotated[int, typer.Option(help="Tokens a call at most.")] = 256,
+    answer_tokens: Annotated[int, typer.Option(help="Tokens an answer at most.")] = 512,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of sampled texts.")] = 0,
+    device: Annotated[str | None, typer.Option(help="As 'cuda:1' or 'cpu'.", show_default="CUDA if there")] = None,
+    batch_size: Annotated[int, typer.Option(help="Texts written at the same time.")] = 16,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs.", show_default="one under runs/agent for these settings")
+    ] = None,
+    store: Annotated[str, typer.Option(help="'files', one a problem; 'sqlite' for large sets.")] = "files",
+    durability: Annotated[
+        str, typer.Option(help="A stored state survives: 'power' failures; or only the end of the 'process'.")
+    ] = "power",
+    continue_under: Annotated[
+        bool, typer.Option("--continue-under", help="Go on with a run of other code; every later state says so.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Work at problems with tools, and without as the baseline. The same command again goes on where it was stopped.
+
+    Another --gate in the same folder is set beside what is there; the baseline is not asked twice.
+    """
+    from veriward.eval.agent_run import arm_name, problem_set_named, read_agent_runs, run_agent
+    from veriward.rewards import DEFAULT
+    from veriward.tool_agent.agent import AgentSettings, Gate
+
+    settings = AgentSettings(
+        reader=reader,
+        gate=known_gate(gate),
+        contract=known_contract(contract or DEFAULT),
+        call_tokens=call_tokens,
+        answer_tokens=answer_tokens,
+        temperature=temperature,
+        seed=seed,
+    )
+    # What the baseline does not use is left out of its settings, so that it is asked once.
+    alone = replace(settings, tools=False, gate=Gate.NEVER, reader="native", call_tokens=AgentSettings().call_tokens)
+    wanted = [one for one in (alone, settings) if tools in (None, one.tools)]
+    problem_set = problem_set_named(problems, question_column, reference_column)
+    box = made_toolbox(profile, documents, tool or [])
+    need("scipy", extra="eval", purpose="veriward agent")
+    console = Console(stderr=True)
+    with console.status(f"loading {model}"):
+        generator = made_generator(model, server, device, batch_size)
+    out = out or default_folder(generator, problem_set, box, settings)
+    try:
+        for one in wanted:
+            with disk_full_in_one_line(out), show_progress(console) as on_progress:
+                run = run_agent(
+                    generator,
+                    problem_set,
+                    box,
+                    out / arm_name(one),
+                    settings=one,
+                    kind=store,  # type: ignore[arg-type]  # open_store refuses what is neither
+                    durability=durability,  # type: ignore[arg-type]
+                    continue_under=continue_under,
+                    width=max(batch_size, 1),
+                    on_progress=on_progress,
+                )
+            aside = (
+                f"set aside and asked anew, a state that could not be read: {line}" for line in run.report.set_aside
+            )
+            say(run.took_over, *aside)
+    except KeyboardInterrupt:
+        print(f"stopped; the same command goes on from here: {out} keeps what is done", file=sys.stderr)
+        raise typer.Exit(130) from None
+    show(read_agent_runs(out, problems), out, as_json=as_json)
+
+
+def stages(
+    run: Annotated[Path, typer.Argument(help="Folder of `veriward agent`, whole or one arm of it.", metavar="RUN")],
+    problems: ProblemsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What became of a run at each stage, read from its states; a run that goes on can be looked at too."""
+    from veriward.eval.agent_run import read_agent_runs
+
+    need("scipy", extra="eval", purpose="veriward stages")
+    show(read_agent_runs(run, problems), run, as_json=as_json)
+
+
+def show(reports: list[StageReport], folder: Path, *, as_json: bool) -> None:
+    from veriward.eval.stage_report import compare_all
+    from veriward.scripts.stage_display import show_reports
+
+    compared, refused = compare_all(reports)
+    if as_json:
+        runs = {report.name: report.to_row() for report in reports}
+        exchanges = {name: one.to_row() for name, one in compared.items()}
+        print(json.dumps({"folder": str(folder), "runs": runs, "exchanges": exchanges, "not_compared": refused}))
+    else:
+        console = Console()
+        show_reports(reports, compared, console)
+        for line in refused:
+            console.print(printable(line), soft_wrap=True)
+        console.print(printable(f"folder: {folder}"), soft_wrap=True)
+
+
+def say(*lines: str | None) -> None:
+    for line in lines:
+        if line:
+            print(printable(line), file=sys.stderr)
+
+
+def known_gate(name: str) -> Any:
+    from veriward.tool_agent.agent import Gate
+
+    if name not in list(Gate):
+        raise ConfigError(f"unknown gate {name!r}; wanted one of {', '.join(Gate)}")
+    return Gate(name)
+
+
+def made_generator(model: str, server: str | None, device: str | None, batch_size: int) -> Generator:
+    if batch_size < 1:
+        raise ConfigError(f"--batch-size must be at least 1, got {batch_size}")
+    if server is not None:
+        if device is not None:
+            raise ConfigError("--device is for models that run here; leave it out with --server")
+        from veriward.eval.openai_server import OpenAIGenerator
+
+        return OpenAIGenerator(model, base_url=server, concurrency=batch_size)
+    for module in ("torch", "transformers"):
+        need(module, extra="train", purpose="running a model")
+    from transformers.utils import logging
+
+    from veriward.eval.generators import TransformersGenerator
+    from veriward.eval.smollm2 import smollm2_path
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return TransformersGenerator(
+        smollm2_path() if model == SMALL_MODEL else model, device=device, batch_size=batch_size
+    )
+
+
+def made_toolbox(profile: str, documents: Path | None, tools: list[str]) -> Toolbox:
+    """A mistake of the person's is one line."""
+    from veriward.tool_agent.toolbox import toolbox
+
+    own = [named_tool(name) for name in tools]
+    try:
+        return toolbox(profile, documents=documents, extra_tools=own)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def named_tool(name: str) -> Tool:
+    """'package.module:name', found with the working folder on the path: a Tool, or a function that becomes one."""
+    from veriward.tool_agent.tool import Tool, as_tool
+
+    module, _, path = name.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), path]):
+        raise ConfigError(f"--tool {name!r}: wanted package.module:name, as days_tool:DAYS")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), path, None)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not module.startswith(missing.name):
+            raise
+        raise ConfigError(f"--tool {name}: no module {module} is installed or in the working folder {here}") from None
+    if isinstance(found, Tool):
+        return found
+    if not callable(found):
+        raise ConfigError(f"--tool {name}: {module} has no tool and no function {path!r}; name one of that module")
+    try:
+        return as_tool(found)
+    except ValueError as error:
+        raise ConfigError(f"--tool {name}: {error}") from error
+
+
+def default_folder(generator: Generator, problems: ProblemSet, box: Toolbox, settings: AgentSettings) -> Path:
+    """One folder for one set of settings, whatever the gate and the code, so that the same command finds it again."""
+    from veriward.eval.agent_run import describe_agent_run
+    from veriward.tool_agent.agent import AgentSettings
+
+    described = describe_agent_run(generator, problems, box, replace(settings, gate=AgentSettings().gate))
+    text = json.dumps({key: value for key, value in described.items() if key != "code"}, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return Path("runs", "agent", f"{Path(generator.name).name}-{Path(problems.name).stem}-{digest}")
