@@ -82,6 +82,13 @@ HOW = {
     "veriward audit v1": ["veriward", "audit", "v1"],
     "veriward audit v2": ["veriward", "audit", "v2"],
     "veriward audit v3": ["veriward", "audit", "v3"],
+    "veriward audit tools": ["veriward", "audit", "tools"],
+    "veriward drill --out runs/drill": ["veriward", "drill"],
+    "veriward state list runs/drill": ["bash", "-c", "$0 drill --out one && $0 state list one", "veriward"],
+    "veriward state show runs/drill python-03": [
+        *("bash", "-c", "$0 drill --out two && $0 state show two python-03", "veriward"),
+    ],
+    "veriward agent --model Qwen/Qwen3-0.6B --reader hermes --out runs/agent": ["veriward", "agent", "--help"],
     "veriward explain <think>\\boxed{9}?</think> It is $\\boxed{\\frac{\\sqrt{12}}{2}}$. sqrt(3)": [
         *("veriward", "explain", r"<think>\boxed{9}?</think> It is $\boxed{\frac{\sqrt{12}}{2}}$.", "sqrt(3)"),
     ],
