@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriward.eval.model_loading import choose_device, hash_tokenizer, hash_weights, load
 from veriward.tool_agent.errors import ConfigError, need
-from veriward.tool_agent.generator import Finished, FinishReason, Generation, Prompt
+from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ class Job:
     sample: int
     token_ids: list[int]
     limit: int
-    """New tokens at most: max_new_tokens, or what the model's context leaves."""
+    """New tokens at most: max_new_tokens, or what the model's context leaves; under 1 where it leaves nothing."""
     seed: int | None
 
 
@@ -125,6 +125,12 @@ class TransformersGenerator:
         ]
         jobs.sort(key=lambda job: (-len(job.token_ids), job.prompt, job.sample))
         results: list[list[Generation]] = [[] for _ in prompts]
+        full = {job.prompt for job in jobs if job.limit < 1}
+        for index in full:
+            results[index] = [NO_ROOM] * samples
+        if full and on_finished is not None:
+            on_finished([(index, results[index]) for index in sorted(full)])
+        jobs = [job for job in jobs if job.prompt not in full]
         with ready_to_generate(self._model):
             for start in range(0, len(jobs), self.batch_size):
                 batch = jobs[start : start + self.batch_size]
@@ -148,7 +154,7 @@ class TransformersGenerator:
         text, token_ids = self._tokenize(prompt, chat_template_kwargs)
         context = self._context()
         limit = max_new_tokens if context is None else min(max_new_tokens, context - len(token_ids))
-        if limit < 1:
+        if limit < 1 and not goes_on(prompt):
             raise ConfigError(
                 f"{self.name}: a prompt has {len(token_ids)} tokens and the model's context {context}; "
                 f"take the problem out, or another model; it begins {text[:60]!r}"

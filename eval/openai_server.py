@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 
 from veriward.eval.generators import check_request, derive_seed
 from veriward.tool_agent.errors import ConfigError, need
-from veriward.tool_agent.generator import Finished, FinishReason, Generation, Prompt
+from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
 
 if TYPE_CHECKING:
     import openai
@@ -36,6 +37,11 @@ CUT_OFF = ("length", "content_filter")
 """A response that a filter cut is not whole, just like one that the limit cut."""
 
 ADDRESS_ADVICE = "base_url is the address that ends in /v1"
+
+
+OVER_CONTEXT = re.compile("context[ _](length|size|window)|maximum context", re.IGNORECASE)
+"""In what servers say of a prompt that is too long."""
+FULL = object()
 
 
 class OpenAIGenerator:
@@ -147,7 +153,10 @@ class OpenAIGenerator:
             request = {**request, "tools": template["tools"]}
         messages: Any = prompt
         chat = self._client.chat.completions.with_raw_response
-        return self._read(self._fetch(lambda: chat.create(messages=messages, extra_body=extra, **request)), seed)
+        body = self._fetch(
+            lambda: chat.create(messages=messages, extra_body=extra, **request), may_be_full=goes_on(prompt)
+        )
+        return NO_ROOM if body is FULL else self._read(body, seed)
 
     def _read(self, body: Any, seed: int | None) -> Generation:
         match body:
@@ -180,8 +189,11 @@ class OpenAIGenerator:
             case body:
                 raise ConfigError(f"{self.base_url}: the server lists no models but {shorten(body)}; {ADDRESS_ADVICE}")
 
-    def _fetch(self, send: Callable[[], Any], *, missing: object = None) -> object:
-        """The body of an answer, or `missing` for a 404 if it is given; every fault is one line for a person."""
+    def _fetch(self, send: Callable[[], Any], *, missing: object = None, may_be_full: bool = False) -> object:
+        """The body of an answer, or `missing` for a 404 if it is given; every fault is one line for a person.
+
+        may_be_full   FULL in place of the refusal of a conversation that outgrew the model's context
+        """
         import openai
 
         try:
@@ -199,6 +211,8 @@ class OpenAIGenerator:
         except openai.APIStatusError as error:
             if missing is not None and error.status_code == 404:
                 return missing
+            if may_be_full and error.status_code in (400, 413, 422) and OVER_CONTEXT.search(server_message(error)):
+                return FULL
             raise ConfigError(
                 f"{self.base_url}: HTTP {error.status_code}: {server_message(error)}{self._advice(error.status_code)}"
             ) from error

@@ -281,7 +281,10 @@ class _Agent:
         return None
 
     def _without_reference(self, job: _Job) -> Correction | None:
-        """Compared with the tool's own number by the same verifier; documents are nothing to compare with."""
+        """Compared with the tool's own number by the same verifier; documents are nothing to compare with.
+
+        Both ways: `1.414214` is right where the tool says 1.4142135623730951, and that is no answer rounded to it.
+        """
         last, result = job.state.answers[-1], job.state.result
         if last.generation.truncated:
             return Correction.CUT_OFF
@@ -290,6 +293,10 @@ class _Agent:
         if result is None or not isinstance(result.value, int | float):
             return None
         (against_tool,) = self._verdicts([self._to_verify(job, result.text, typed=False)])
+        if against_tool.outcome is Outcome.WRONG and against_tool.candidate is not None:
+            (turned,) = self._verdicts([{"prediction": result.text, "reference": against_tool.candidate}])
+            if turned.correct:
+                return None
         return _by_outcome(against_tool.outcome, last.generation)
 
     # ---- with the model -------------------------------------------------------------------------------------------

@@ -39,6 +39,15 @@ class Generation:
         return self.finish_reason == "length"
 
 
+NO_ROOM = Generation(text="", token_ids=(), finish_reason="length", seed=None)
+"""In place of a response where what the model wrote before has filled its context: cut off before its first word."""
+
+
+def goes_on(prompt: Prompt) -> bool:
+    """The model has spoken in it before, so that its length is the model's doing too."""
+    return not isinstance(prompt, str) and any(message["role"] == "assistant" for message in prompt)
+
+
 Finished: TypeAlias = Sequence[tuple[int, list[Generation]]]
 """Prompts whose samples are complete: the prompt's index, and its samples in order."""
 
@@ -67,6 +76,9 @@ class Generator(Protocol):
         on_finished: Callable[[Finished], None] | None = None,
     ) -> list[list[Generation]]:
         """One list of `samples` responses per prompt, in the order of the prompts.
+
+        A conversation that goes on and has no room left in the context is answered with NO_ROOM; a first prompt that
+        has none is a person's mistake, and raises ConfigError.
 
         temperature 0 is greedy. `on_finished` is called as soon as some prompts are complete, in any order, each
         prompt once, so that a caller can store them; an exception raised there ends the generation.

@@ -8,7 +8,6 @@ openai   the tools go into the request (`tools`); calls and results are paired b
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -69,16 +68,9 @@ def described(toolbox: Toolbox) -> str:
     """The tools in words, a line each, with an example of their arguments."""
     lines = []
     for tool in toolbox.tools.values():
-        arguments = {name: _example(schema) for name, schema in tool.parameters["properties"].items()}
-        form = json.dumps({"tool": tool.name, "arguments": arguments}, ensure_ascii=False)
-        lines.append(f"- {tool.name}: {tool.description} {form}")
+        form = json.dumps({"tool": tool.name, "arguments": tool.example}, ensure_ascii=False)
+        lines.append(f"- {tool.name}: {tool.description} Example: {form}")
     return "\n".join(lines)
-
-
-def _example(schema: Mapping[str, Any]) -> object:
-    if "enum" in schema:
-        return schema["enum"][0]
-    return {"integer": 1, "number": 1.5, "boolean": True, "array": []}.get(schema.get("type", "string"), "…")
 
 
 def after_refusal(generation: Generation, refusal: ToolResult, reader: str) -> list[Message]:

@@ -60,6 +60,8 @@ class Tool:
     """Seconds after which the child that runs it is killed; None: it runs in this process."""
     settings: Mapping[str, object]
     """JSON-safe: what decides its results beside its schema."""
+    example: Mapping[str, object]
+    """Arguments of a call that a model is shown."""
     _call: Callable[..., Value | Refused] = field(repr=False)
     _pool: WorkerPool | None = field(default=None, repr=False)
 
@@ -96,6 +98,7 @@ def as_tool(
     deadline_s: float | None = None,
     memory_mb: int | None = 1024,
     settings: Mapping[str, object] | None = None,
+    example: Mapping[str, object] | None = None,
 ) -> Tool:
     """The tool that calls a function.
 
@@ -105,6 +108,8 @@ def as_tool(
                  stands at the top of a module; arguments and results cross as JSON
     memory_mb    address space of that child in MiB; None: no limit
     settings     JSON-safe, what decides the results beside the function, as the hash of its documents
+    example      arguments of a call, for the prompt of models whose template shows no tools; small models copy it.
+                 None: a placeholder for each argument
     raises       ValueError naming what a schema cannot be made of
     """
     named = str(name or getattr(function, "__name__", ""))
@@ -114,10 +119,15 @@ def as_tool(
     if not paragraph:
         raise ValueError(f"tool {named}: no docstring; its first paragraph tells the model what the tool gives")
     pool = None if deadline_s is None else _pool(named, function, deadline_s, memory_mb)
+    parameters = parameters_of(function, named)
+    shown = {argument: f"<{argument}>" for argument in parameters["properties"]} if example is None else dict(example)
+    if unknown := sorted(shown.keys() - parameters["properties"].keys()):
+        raise ValueError(f"tool {named}: the example has {unknown[0]!r}, which is no argument; take it out")
     return Tool(
         name=named,
         description=" ".join(paragraph.split()),
-        parameters=parameters_of(function, named),
+        parameters=parameters,
+        example=shown,
         deadline_s=deadline_s,
         settings={**_code_of(function), **(settings or {})},
         _call=function,

@@ -27,7 +27,10 @@ class Toolbox:
     @property
     def settings(self) -> dict[str, object]:
         """JSON-safe, for the fingerprint of a run."""
-        tools = {name: {"schema": tool.to_schema(), **tool.settings} for name, tool in self.tools.items()}
+        tools = {
+            name: {"schema": tool.to_schema(), "example": tool.example, **tool.settings}
+            for name, tool in self.tools.items()
+        }
         return {"profile": self.profile, "tools": tools}
 
     def schemas(self) -> list[Schema]:
@@ -62,8 +65,10 @@ def _known_tools(profile: str) -> tuple[Tool, ...]:
     if profile not in PROFILES:
         raise ValueError(f"unknown profile {profile!r}; wanted one of {', '.join(PROFILES)}")
     strict = profile == "strict"
+    compute = calculator.strict_calculator if strict else calculator.calculator
+    compute_more = python_expr.strict_python_expr if strict else python_expr.python_expr
     return (
-        as_tool(calculator.strict_calculator if strict else calculator.calculator, name="calculator"),
-        as_tool(python_expr.strict_python_expr if strict else python_expr.python_expr, name="python_expr"),
-        as_tool(local_search.local_search, settings=local_search.fixed_settings()),
+        as_tool(compute, name="calculator", example={"expression": "(3 + 4) * 2"}),
+        as_tool(compute_more, name="python_expr", example={"expression": "comb(5, 2) + sqrt(16)"}),
+        as_tool(local_search.local_search, settings=local_search.fixed_settings(), example=local_search.EXAMPLE),
     )

@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 
 from veriward.eval.generators import TransformersGenerator, derive_seed  # noqa: E402
 from veriward.tool_agent.errors import ConfigError, MissingExtraError  # noqa: E402
+from veriward.tool_agent.generator import NO_ROOM
 
 PROMPTS = ["1+1", [{"role": "user", "content": "What is twelve times twelve, and why?"}], "7"]
 
@@ -151,6 +152,19 @@ def test_a_response_never_outgrows_the_context(tiny_model, tmp_path):
     assert len(shorter[0].token_ids) == 9
     with pytest.raises(ConfigError, match="the model's context 10"):
         answer(small, ["a prompt without room"])
+
+
+def test_a_conversation_that_filled_the_context_is_cut_off_before_its_first_word(tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 30}))
+    small = TransformersGenerator(folder, device="cpu")
+    said = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2" * 60}]
+    seen = []
+    written = answer(small, [[*said, {"role": "user", "content": "again"}], "1+1"], on_finished=seen.extend)
+    assert written[0] == [NO_ROOM]
+    assert written[1][0].token_ids
+    assert sorted(index for index, _ in seen) == [0, 1]
 
 
 def test_an_adapter_folder_is_loaded_onto_its_base(tiny_model, generator, tmp_path):

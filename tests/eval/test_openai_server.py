@@ -14,6 +14,7 @@ pytest.importorskip("openai")
 
 from veriward.eval.openai_server import OpenAIGenerator, request_seed
 from veriward.tool_agent.errors import ConfigError, MissingExtraError
+from veriward.tool_agent.generator import NO_ROOM
 
 MODELS = {"object": "list", "data": [{"id": "tiny", "created": 1, "owned_by": "us", "max_model_len": 64}]}
 CHAT = [{"role": "user", "content": "Hello?"}]
@@ -285,3 +286,12 @@ def test_the_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'veriward\[agent\]'"):
         OpenAIGenerator("tiny", base_url="http://127.0.0.1:1/v1")
+
+
+def test_a_conversation_that_filled_the_context_is_cut_off_before_its_first_word(server):
+    server.answers = [(400, {"error": {"message": "This model's maximum context length is 64 tokens."}})]
+    generator = OpenAIGenerator("tiny", base_url=server.url)
+    conversation = [*CHAT, {"role": "assistant", "content": "Hello."}, *CHAT]
+    assert generator.generate([conversation], max_new_tokens=8, seed=0) == [[NO_ROOM]]
+    with pytest.raises(ConfigError, match="maximum context length"):
+        generator.generate([CHAT], max_new_tokens=8, seed=0)

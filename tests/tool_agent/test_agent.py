@@ -186,6 +186,9 @@ def test_the_reference_stands_in_no_prompt_and_in_no_state(tmp_path, lines, gate
         pytest.param("reference_free", [GOOD, WRONG, RIGHT], "not_accepted", id="differs from the tool's number"),
         pytest.param("reference_free", [GOOD, RIGHT], None, id="is the tool's number"),
         pytest.param("reference_free", [GOOD, r"\boxed{84/2}"], None, id="is the tool's number in other words"),
+        pytest.param(
+            "reference_free", [call("python_expr", "sqrt(2)"), r"\boxed{1.414214}"], None, id="is it, rounded"
+        ),
         pytest.param("reference_free", [GOOD, NONE, RIGHT], "not_accepted", id="missing"),
         pytest.param("reference_free", [GOOD, CUT, RIGHT], "cut_off", id="cut off"),
         pytest.param("reference_free", [GOOD, UNREADABLE, RIGHT], "unreadable", id="unreadable"),
@@ -226,6 +229,12 @@ def test_a_verdict_that_was_lost_asks_for_nothing(monkeypatch):
     with VerdictPool(1, function="unruly_tools:decide_nothing") as pool:
         state, _ = solved([GOOD, WRONG], pool=pool)
     assert (state.outcome, state.answer_retries, state.phase) == ("crashed", 0, Phase.COMPLETE)
+
+
+def test_a_conversation_that_filled_the_context_is_cut_off_and_goes_on():
+    full = [Line(text="", finish_reason="length")] * 2
+    state, _ = solved([GOOD, *full])
+    assert (state.outcome, state.answers[0].gate, state.phase) == ("no_answer", "cut_off", Phase.COMPLETE)
 
 
 def test_a_generator_that_hands_nothing_over_is_named():

@@ -30,6 +30,8 @@ from veriward.tool_agent.tools.documents import Document, digest_of, passages, r
 
 Record: TypeAlias = dict[str, object]
 
+EXAMPLE = {"query": "opening hours library"}
+
 FIXED_NOTES = "local_search_docs.jsonl"
 _FIXED_BYTES = resources.files("veriward.tool_agent").joinpath(FIXED_NOTES).read_bytes()
 """Read at the import: no call opens a file, and what is searched is what the settings name."""
@@ -75,7 +77,7 @@ def local_search_tool(path: str | Path) -> Tool:
         return refused_query(query) or index.search(query)
 
     settings = {"documents": digest_of(documents), "count": len(documents), "ranking": index.name, "top": TOP}
-    return as_tool(local_search, settings=settings)
+    return as_tool(local_search, settings=settings, example=EXAMPLE)
 
 
 def refused_query(query: str) -> Refused | None:
