@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 from veriward.eval.generators import TransformersGenerator, derive_seed  # noqa: E402
 from veriward.tool_agent.errors import ConfigError, MissingExtraError  # noqa: E402
-from veriward.tool_agent.generator import NO_ROOM
+from veriward.tool_agent.generator import NO_ROOM  # noqa: E402
 
 PROMPTS = ["1+1", [{"role": "user", "content": "What is twelve times twelve, and why?"}], "7"]
 
