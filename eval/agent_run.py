@@ -46,8 +46,6 @@ class AgentRun:
     report: StageReport
     reused: int
     """Problems that were complete before this start."""
-    took_over: str | None
-    """A line about the lock of a dead writer; None where there was none."""
 
 
 def arm_name(settings: AgentSettings) -> str:
@@ -87,6 +85,7 @@ def run_agent(
     continue_under: bool = False,
     width: int = WIDTH,
     on_progress: OnProgress | None = None,
+    notice: Callable[[str], None] = lambda line: None,
     faults: FaultPlan = NO_FAULTS,
 ) -> AgentRun:
     """Work at every problem, and leave the states and their summary in `out_dir`.
@@ -95,6 +94,7 @@ def run_agent(
     that the contract cannot read are found first; their problems are left out and listed.
 
     width    problems that are worked at together
+    notice   is told, in a line, what was found on the way in: the lock of a dead writer
     raises   ConfigError for settings that cannot work, and for a folder that holds another run
     """
     need("scipy", extra="eval", purpose="a report by stage")
@@ -106,6 +106,8 @@ def run_agent(
     with open_store(
         folder, described, kind=kind, durability=durability, continue_under=continue_under, faults=faults
     ) as store:
+        if store.took_over is not None:
+            notice(store.took_over)
         complete = {name for name, phase in store.phases().items() if phase == Phase.COMPLETE}
         reused = sum(problem.id in complete for problem in asked)
         if reused < len(asked):
@@ -118,7 +120,25 @@ def run_agent(
             write_whole(folder / SUMMARY, to_json(report.to_row()))
         except OSError as error:
             raise cannot_write(folder / SUMMARY, error) from error
-    return AgentRun(folder=folder, report=report, reused=reused, took_over=store.took_over)
+    return AgentRun(folder=folder, report=report, reused=reused)
+
+
+def check_run(
+    generator: Generator,
+    problems: ProblemSet,
+    toolbox: Toolbox,
+    folder: Path,
+    *,
+    settings: AgentSettings,
+    kind: Kind = "files",
+    continue_under: bool = False,
+) -> None:
+    """Refuse now what `run_agent` would refuse, before another run of the same command takes its hours."""
+    described = describe_agent_run(generator, problems, toolbox, settings)
+    refuse_untaught_model(generator, settings)
+    if (folder / RUN).exists():
+        with open_store(folder, described, kind=kind, continue_under=continue_under):
+            pass
 
 
 def refuse_untaught_model(generator: Generator, settings: AgentSettings) -> None:

@@ -68,10 +68,10 @@ class StageReport:
         agent, contract, box = (self.settings[key] for key in ("agent", "contract", "toolbox"))
         with_tools = f"{agent['reader']} calls, {box['profile']} profile, {self.gate}" if box else ""
         done = f"{len(self.rows)}/{self.asked} problems" if self.missing else f"{self.asked} problems"
+        model = Path(str(self.settings["generator"].get("model", "generator"))).name
         parts = [
             f"{self.name}: {with_tools or 'no tools, one answer'}",
-            f"{Path(str(self.settings['generator']['model'])).name}, temperature {agent['temperature']:g}, "
-            f"answers of at most {agent['answer_tokens']} tokens",
+            f"{model}, temperature {agent['temperature']:g}, answers of at most {agent['answer_tokens']} tokens",
             f"{done} of {self.settings['problems']['name']}",
             f"contract {contract['name']} ({contract['fingerprint']})",
         ]

@@ -41,7 +41,7 @@ def agent(
     reference_column: Annotated[str | None, typer.Option(help="Column of the answer.", show_default="found")] = None,
     tools: Annotated[
         bool | None,
-        typer.Option("--tools/--no-tools", help="Only with tools, or only the baseline without.", show_default="both"),
+        typer.Option("--tools/--no-tools", help="Only the run with tools, or only the baseline.", show_default="both"),
     ] = None,
     reader: Annotated[str, typer.Option(help="How calls are read: 'native', 'hermes' or 'openai'.")] = "native",
     profile: Annotated[str, typer.Option(help="Of the numeric tools: 'default' or 'strict'.")] = "default",
@@ -60,7 +60,7 @@ def agent(
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of sampled texts.")] = 0,
     device: Annotated[str | None, typer.Option(help="As 'cuda:1' or 'cpu'.", show_default="CUDA if there")] = None,
-    batch_size: Annotated[int, typer.Option(help="Texts written at the same time.")] = 16,
+    batch_size: Annotated[int, typer.Option(help="Texts written at the same time; a kill loses those.")] = 16,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs.", show_default="one under runs/agent for these settings")
     ] = None,
@@ -77,10 +77,19 @@ def agent(
 
     Another --gate in the same folder is set beside what is there; the baseline is not asked twice.
     """
-    from veriward.eval.agent_run import arm_name, problem_set_named, read_agent_runs, run_agent
+    from veriward.eval.agent_run import (
+        arm_name,
+        check_run,
+        expected_tools,
+        problem_set_named,
+        read_agent_runs,
+        readable,
+        run_agent,
+    )
     from veriward.rewards import DEFAULT
     from veriward.tool_agent.agent import AgentSettings, Gate
 
+    check_extras(server, documents)
     settings = AgentSettings(
         reader=reader,
         gate=known_gate(gate),
@@ -95,14 +104,25 @@ def agent(
     wanted = [one for one in (alone, settings) if tools in (None, one.tools)]
     problem_set = problem_set_named(problems, question_column, reference_column)
     box = made_toolbox(profile, documents, tool or [])
-    need("scipy", extra="eval", purpose="veriward agent")
+    expected_tools(problem_set, box.tools if settings in wanted else None)
+    readable(problem_set, settings.contract)
     console = Console(stderr=True)
     with console.status(f"loading {model}"):
         generator = made_generator(model, server, device, batch_size)
     out = out or default_folder(generator, problem_set, box, settings)
+    for one in wanted:
+        check_run(
+            generator,
+            problem_set,
+            box,
+            out / arm_name(one),
+            settings=one,
+            kind=store,  # type: ignore[arg-type]  # open_store refuses what is neither
+            continue_under=continue_under,
+        )
     try:
         for one in wanted:
-            with disk_full_in_one_line(out), show_progress(console) as on_progress:
+            with disk_full_in_one_line(out), show_progress(console, f"{arm_name(one)}: ") as on_progress:
                 run = run_agent(
                     generator,
                     problem_set,
@@ -114,11 +134,12 @@ def agent(
                     continue_under=continue_under,
                     width=max(batch_size, 1),
                     on_progress=on_progress,
+                    notice=say,
                 )
             aside = (
                 f"set aside and asked anew, a state that could not be read: {line}" for line in run.report.set_aside
             )
-            say(run.took_over, *aside)
+            say(*aside)
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on from here: {out} keeps what is done", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -154,10 +175,21 @@ def show(reports: list[StageReport], folder: Path, *, as_json: bool) -> None:
         console.print(printable(f"folder: {folder}"), soft_wrap=True)
 
 
-def say(*lines: str | None) -> None:
+def say(*lines: str) -> None:
     for line in lines:
-        if line:
-            print(printable(line), file=sys.stderr)
+        print(printable(line), file=sys.stderr)
+
+
+def check_extras(server: str | None, documents: Path | None) -> None:
+    """Everything that a run will need, before anything is read or loaded."""
+    if server is None:
+        for module in ("torch", "transformers"):
+            need(module, extra="train", purpose="veriward agent with a model that runs here")
+    else:
+        need("openai", extra="agent", purpose="veriward agent --server")
+    need("scipy", extra="eval", purpose="veriward agent")
+    if documents is not None:
+        need("bm25s", extra="agent", purpose="--documents")
 
 
 def known_gate(name: str) -> Any:
@@ -177,8 +209,6 @@ def made_generator(model: str, server: str | None, device: str | None, batch_siz
         from veriward.eval.openai_server import OpenAIGenerator
 
         return OpenAIGenerator(model, base_url=server, concurrency=batch_size)
-    for module in ("torch", "transformers"):
-        need(module, extra="train", purpose="running a model")
     from transformers.utils import logging
 
     from veriward.eval.generators import TransformersGenerator

@@ -99,10 +99,11 @@ class CountsBelow(Bar):
 
 
 @contextlib.contextmanager
-def show_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
-    """A bar on a terminal, now and then a line elsewhere."""
+def show_progress(console: Console, label: str = "") -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal, now and then a line elsewhere; the label stands in front of the counts."""
     if not console.is_terminal:
-        yield line_printer(console)
+        with line_printer(console, label) as on_progress:
+            yield on_progress
         return
     with CountsBelow(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task("", total=None)
@@ -111,7 +112,7 @@ def show_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
         def on_progress(progress: Progress) -> None:
             rate = progress.tokens / (time.perf_counter() - started)
             text = f"{running_counts(progress)} · {rate:,.0f} tokens/s" if progress.finished else "first responses…"
-            bar.update(task, total=progress.total, completed=progress.finished, description=text)
+            bar.update(task, total=progress.total, completed=progress.finished, description=label + text)
 
         yield on_progress
 
@@ -175,19 +176,24 @@ def grading_table(result: GradedFile) -> Table:
     return table
 
 
-def line_printer(console: Console) -> Callable[[Progress], None]:
-    last = -float("inf")
+@contextlib.contextmanager
+def line_printer(console: Console, label: str = "") -> Iterator[Callable[[Progress], None]]:
+    """Now and then a line, and always the last one."""
+    last, held = -float("inf"), ""
 
     def on_progress(progress: Progress) -> None:
-        nonlocal last
+        nonlocal last, held
+        held = f"{label}{progress.finished}/{progress.total} responses · {running_counts(progress)}"
         now = time.perf_counter()
         if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
-            console.print(
-                f"{progress.finished}/{progress.total} responses · {running_counts(progress)}", highlight=False
-            )
+            console.print(held, highlight=False)
+            last, held = now, ""
 
-    return on_progress
+    try:
+        yield on_progress
+    finally:
+        if held:
+            console.print(held, highlight=False)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 WHAT_IT_IS = (
     "A drill: every text is scripted, and three things go wrong on purpose. It shows which way the agent takes, and "
-    "measures no model. Corrections are oracle-gated: the verifier knows the reference."
+    "measures no model. The tools have the strict profile, which reads no `!`. Corrections are oracle-gated: the "
+    "verifier knows the reference."
 )
 
 

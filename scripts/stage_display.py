@@ -34,8 +34,8 @@ PLAIN_STAGES = {"right_final": "right answer", "cut_off_final": "cut off"}
 def show_reports(reports: Sequence[StageReport], compared: Mapping[str, Exchange], console: Console) -> None:
     for report in reports:
         show_report(report, console)
-    if compared:
-        console.print(exchange_table(compared))
+    if compared and all(report.rows for report in reports):
+        console.print(exchange_table(compared, "runs beside each other: first x second, in problems"))
 
 
 def show_report(report: StageReport, console: Console) -> None:
@@ -52,7 +52,7 @@ def show_report(report: StageReport, console: Console) -> None:
     for name, text in details(report).items():
         console.print(printable(f"{name}: {text}"), soft_wrap=True)
     if report.tools:
-        console.print(exchange_table(report.exchanges()))
+        console.print(exchange_table(report.exchanges(), f"{report.name}: first x second, in problems"))
 
 
 def stage_table(report: StageReport) -> Table:
@@ -92,8 +92,8 @@ def selection_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
     return table
 
 
-def exchange_table(found: Mapping[str, Exchange]) -> Table:
-    table = Table(title="first x second, in problems", title_justify="left", highlight=False)
+def exchange_table(found: Mapping[str, Exchange], title: str) -> Table:
+    table = Table(title=title, title_justify="left", highlight=False)
     table.add_column("")
     for name in ("both", "only first", "only second", "neither", "exact McNemar"):
         table.add_column(name, justify="right")
@@ -118,7 +118,7 @@ def details(report: StageReport) -> dict[str, str]:
             "; ".join(f"{tool}: {counted(counts)}" for tool, counts in stages.executions(rows).items()) or "none"
         )
         lines["tools tried again after"] = counted(stages.lost_to_machinery(rows))
-        lines["tool's number and last answer"] = counted(stages.result_used(rows))
+        lines["the last answer beside the tool's number"] = counted(stages.result_used(rows))
         lines["call corrections"] = counted(stages.call_corrections(rows), zeros=True)
         lines[f"answer corrections ({report.gate})"] = counted(stages.answer_corrections(rows), zeros=True)
         lines["outcomes of first answers"] = counted(stages.outcome_counts(rows, 0), zeros=True)

@@ -24,6 +24,9 @@ RunArgument = Annotated[Path, typer.Argument(help="Folder of a run, or a file of
 
 COLUMNS = ("outcome", "executor_attempts", "call_corrections", "answer_retries")
 """Of a state, beside its id and its phase; a state that lacks one has an empty field."""
+WHOLE = ("id", "phase", "outcome")
+SHOWN_WHOLE = 24
+"""Characters of a field that is not broken over two lines."""
 INLINE = 60
 """Characters of a list or a record that still stand on the line of its name."""
 SHOWN_NUMBERS = 12
@@ -43,7 +46,8 @@ def list_states(run: RunArgument, as_json: JsonOption = False) -> None:
             console = Console()
             table = Table(title_justify="left", highlight=False)
             for name in ("id", "phase", *COLUMNS):
-                table.add_column(name.replace("_", " "), overflow="fold")
+                shown_whole = all(len(str(one[name])) <= SHOWN_WHOLE for one in rows)
+                table.add_column(name.replace("_", " "), overflow="fold", no_wrap=name in WHOLE and shown_whole)
             for one in rows:
                 table.add_row(*(printable("" if value is None else plain(value)) for value in one.values()))
             console.print(table)

@@ -89,6 +89,7 @@ class AgentSettings:
             raise ConfigError(f"unknown reader {self.reader!r}; wanted one of {', '.join(READERS)}")
         if self.gate not in list(Gate):
             raise ConfigError(f"unknown gate {self.gate!r}; wanted one of {', '.join(Gate)}")
+        object.__setattr__(self, "gate", Gate(self.gate))
         for name in ("call_tokens", "answer_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -319,7 +320,7 @@ class _Agent:
 
         for_call = step is Step.ASK_CALL
         arguments = messages.template_arguments(self._toolbox, self._settings.reader, for_call=for_call)
-        self._generator.generate(
+        written = self._generator.generate(
             prompts,
             temperature=self._settings.temperature,
             max_new_tokens=self._settings.call_tokens if for_call else self._settings.answer_tokens,
@@ -327,6 +328,9 @@ class _Agent:
             chat_template_kwargs=arguments if self._settings.tools else None,
             on_finished=on_finished,
         )
+        left = [index for index, job in enumerate(jobs) if job.problem.id in unanswered]
+        if left and len(written) == len(jobs):  # a generator need not call on_finished
+            on_finished([(index, written[index]) for index in left])
         if unanswered:
             raise RuntimeError(f"{self._generator.name}: nothing was handed over for problem {min(unanswered)}")
 

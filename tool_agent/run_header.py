@@ -110,7 +110,9 @@ def read_header(folder: Path) -> RunHeader:
     try:
         stored = json.loads(file.read_bytes())
     except FileNotFoundError:
-        raise ConfigError(f"{folder}: holds no {RUN}, so it is no run; choose another folder") from None
+        inner = ", ".join(str(file.parent) for file in sorted(folder.glob(f"*/{RUN}"))[:4])
+        advice = f"wanted one of the runs in it: {inner}" if inner else "choose another folder"
+        raise ConfigError(f"{folder}: holds no {RUN}, so it is no run; {advice}") from None
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}; make it readable") from error
     except (ValueError, RecursionError) as error:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from veriward.rewards.worker_pool import WorkerPool
 
 Schema: TypeAlias = dict[str, Any]
+Function: TypeAlias = Callable[..., Value | Refused]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z", re.ASCII)
 """What chat APIs take for the name of a function."""
@@ -43,6 +44,9 @@ LARGEST_INTEGER_BITS = 4_096
 """Of a whole number that a tool returns; the numeric tools have the same cap on what they compute."""
 
 JSON_TYPES: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+NO_VALUES = (type(None), bytes, dict, set, tuple, complex)
+"""What a tool cannot return, where its signature says so."""
 
 WANTED = "str, int, float, bool, Literal of texts, or list of one of these"
 
@@ -92,7 +96,7 @@ class Tool:
 
 
 def as_tool(
-    function: Callable[..., Value | Refused],
+    function: Function,
     *,
     name: str | None = None,
     deadline_s: float | None = None,
@@ -120,6 +124,9 @@ def as_tool(
         raise ValueError(f"tool {named}: no docstring; its first paragraph tells the model what the tool gives")
     pool = None if deadline_s is None else _pool(named, function, deadline_s, memory_mb)
     parameters = parameters_of(function, named)
+    returned = get_type_hints(function).get("return", object)
+    if returned in NO_VALUES or get_origin(returned) in NO_VALUES:
+        raise ValueError(f"tool {named}: returns {returned}; wanted a number, a text, a list of records, or Refused")
     shown = {argument: f"<{argument}>" for argument in parameters["properties"]} if example is None else dict(example)
     if unknown := sorted(shown.keys() - parameters["properties"].keys()):
         raise ValueError(f"tool {named}: the example has {unknown[0]!r}, which is no argument; take it out")

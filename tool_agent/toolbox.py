@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from veriward.tool_agent.tool import Schema, Tool, as_tool
+from veriward.tool_agent.tool import Function, Schema, Tool, as_tool
 from veriward.tool_agent.tools import calculator, local_search, python_expr
 
 __all__ = ["PROFILES", "Tool", "Toolbox", "as_tool", "toolbox"]
@@ -39,12 +39,13 @@ class Toolbox:
 
 
 def toolbox(
-    profile: str = "default", *, documents: str | Path | None = None, extra_tools: Iterable[Tool] = ()
+    profile: str = "default", *, documents: str | Path | None = None, extra_tools: Iterable[Tool | Function] = ()
 ) -> Toolbox:
     """calculator, python_expr and local_search, and your own tools behind them.
 
     profile      grammar of the two numeric tools (`PROFILES`)
     documents    JSONL file or folder that local_search searches; None: the four fixed notes
+    extra_tools  made by `as_tool`, or typed functions, of which it makes tools
     raises       ValueError for an unknown profile and for two tools of one name; ConfigError for the documents
     """
     known = _known_tools(profile)
@@ -52,7 +53,8 @@ def toolbox(
         own = local_search.local_search_tool(documents)
         known = tuple(own if tool.name == own.name else tool for tool in known)
     tools: dict[str, Tool] = {}
-    for tool in (*known, *extra_tools):
+    for given in (*known, *extra_tools):
+        tool = given if isinstance(given, Tool) else as_tool(given)
         if tool.name in tools:
             raise ValueError(f"two tools are called {tool.name}; a model tells them apart by name: pass name=")
         tools[tool.name] = tool

@@ -246,6 +246,15 @@ def test_a_generator_that_hands_nothing_over_is_named():
         solve(Problem(), Silent({}, {}, name="quiet"), toolbox())
 
 
+def test_a_generator_may_hand_everything_over_at_the_end():
+    class AtTheEnd(ScriptedGenerator):
+        def generate(self, prompts, *, on_finished=None, **settings):
+            return super().generate(prompts, **settings)
+
+    generator = AtTheEnd({"p1": [GOOD, RIGHT]}, {"p1": "What is 6 * 7?"})
+    assert solve(Problem(), generator, toolbox()).outcome == "correct"
+
+
 def test_half_surrogates_of_a_model_are_stored_as_a_sign_that_a_file_can_hold(tmp_path):
     with open_store(tmp_path / "run", {}) as store:
         state, _ = solved(["\ud800", GOOD, "\udfff \\boxed{42}"], store=store)

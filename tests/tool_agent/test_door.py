@@ -17,7 +17,9 @@ from veriward.tool_agent import READERS, Category, Envelope, ToolResult, evaluat
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/tools.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/agent.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, flags=re.MULTILINE | re.DOTALL)
+MORE_BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 TEXTS = st.one_of(
     st.text(max_size=200),
@@ -121,7 +123,12 @@ def test_no_call_opens_a_file():
 
 @pytest.mark.parametrize(
     ("program", "output"),
-    [(code, text) for (kind, code), (below, text) in itertools.pairwise(BLOCKS) if (kind, below) == ("python", "text")],
+    [
+        (code, text)
+        for blocks in (BLOCKS, MORE_BLOCKS)
+        for (kind, code), (below, text) in itertools.pairwise(blocks)
+        if (kind, below) == ("python", "text")
+    ],
 )
 def test_an_example_of_the_guide_prints_what_stands_below_it(program, output, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs/examples"))

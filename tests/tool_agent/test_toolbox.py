@@ -184,3 +184,21 @@ def test_tools_cannot_be_exchanged_in_a_toolbox():
     assert isinstance(tools, Toolbox)
     with pytest.raises(TypeError):
         tools.tools["calculator"] = None
+
+
+def test_a_typed_function_is_a_tool_as_it_stands():
+    def add(first: int, second: int) -> int:
+        """Sum of two numbers."""
+        return first + second
+
+    assert toolbox(extra_tools=[add]).tools["add"].run(first=1, second=2) == 3
+
+
+@pytest.mark.parametrize("returned", [dict, dict[str, int], bytes, None, set[int]])
+def test_a_function_that_says_it_returns_no_value_is_refused(returned):
+    def odd(text: str):
+        """Odd."""
+
+    odd.__annotations__["return"] = returned
+    with pytest.raises(ValueError, match=r"tool odd: returns .*; wanted a number, a text"):
+        as_tool(odd)
