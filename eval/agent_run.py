@@ -11,6 +11,9 @@ In each: run.json and the states (`tool_agent.store`), and summary.json once eve
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +28,9 @@ from veriward.rewards import CONTRACTS, get_contract
 from veriward.tool_agent.agent import WIDTH, AgentSettings, Gate, describe_agent, solve_many
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.faults import NO_FAULTS, FaultPlan
-from veriward.tool_agent.files import cannot_write, to_json, write_whole
+from veriward.tool_agent.files import TEMPORARY, cannot_write, to_json, write_whole
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt
-from veriward.tool_agent.run_header import RUN
+from veriward.tool_agent.run_header import RUN, refuse_unreachable
 from veriward.tool_agent.state import Phase, ProblemState, read_state
 from veriward.tool_agent.store import Durability, Kind, StateReader, open_store, read_store
 from veriward.tool_agent.toolbox import Toolbox
@@ -36,6 +39,8 @@ PLAIN, TOOLS = "plain", "tools"
 SUMMARY = "summary.json"
 EXPECTED = "expected_tool"
 """Column of a problem that names the tool it is made for."""
+PART = ".part"
+"""What the name of a folder ends with that is no run yet."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -66,6 +71,7 @@ def describe_agent_run(
         "problems": {
             "name": problems.name,
             "sha256": problems.sha256,
+            "expected_tools": hash_expected(problems),
             "count": len(problems),
             "question_column": problems.question_column,
             "reference_column": problems.reference_column,
@@ -98,9 +104,9 @@ def run_agent(
     raises   ConfigError for settings that cannot work, and for a folder that holds another run
     """
     need("scipy", extra="eval", purpose="a report by stage")
+    expected = expected_tools(problems, toolbox.tools if settings.tools else None)
     described = describe_agent_run(generator, problems, toolbox, settings)
     refuse_untaught_model(generator, settings)
-    expected = expected_tools(problems, toolbox.tools if settings.tools else None)
     asked, unreadable = readable(problems, settings.contract)
     folder = Path(out_dir)
     with open_store(
@@ -115,7 +121,9 @@ def run_agent(
         progress = Progress(total=len(asked), reused=reused)
         watched = _Watched(generator, progress, on_progress)
         states = solve_many(asked, watched, toolbox, settings=settings, store=store, faults=faults, width=width)
-        report = report_of(store, _counted(states, progress, on_progress), asked, expected, unreadable, folder.name)
+        report = report_of(
+            store, _counted(states, progress, on_progress), asked, expected, unreadable, run_name(folder)
+        )
         try:
             write_whole(folder / SUMMARY, to_json(report.to_row()))
         except OSError as error:
@@ -136,6 +144,7 @@ def check_run(
     """Refuse now what `run_agent` would refuse, before another run of the same command takes its hours."""
     described = describe_agent_run(generator, problems, toolbox, settings)
     refuse_untaught_model(generator, settings)
+    refuse_unreachable(folder / RUN)
     if (folder / RUN).exists():
         with open_store(folder, described, kind=kind, continue_under=continue_under):
             pass
@@ -148,6 +157,11 @@ def refuse_untaught_model(generator: Generator, settings: AgentSettings) -> None
         return
     if settings.reader == "hermes" and "chat_template" in engine and "tools" not in str(engine["chat_template"]):
         raise ConfigError(f"{generator.name}: its chat template shows no tools; use the reader native")
+    if settings.reader == "hermes" and engine.get("engine") == "openai":
+        raise ConfigError(
+            f"{generator.name}: a server reads its model's calls itself, and the reader hermes would find none in the "
+            "text; use openai or native"
+        )
     if settings.reader == "openai" and engine.get("engine") == "transformers":
         raise ConfigError(f"{generator.name}: the reader openai reads what a server sends; use native or hermes")
 
@@ -164,6 +178,12 @@ def expected_tools(problems: ProblemSet, known: Iterable[str] | None) -> dict[st
             )
         found[problem.id] = tool
     return found
+
+
+def hash_expected(problems: ProblemSet) -> str:
+    """Over the tool that each problem names; of the rates by tool, and not of what is asked."""
+    named = [[identity, tool] for identity, tool in expected_tools(problems, None).items()]
+    return hashlib.sha256(json.dumps(named).encode("ascii")).hexdigest()
 
 
 def readable(problems: ProblemSet, contract: str) -> tuple[list[Problem], dict[str, str]]:
@@ -248,17 +268,40 @@ def _counted(
 # ------------------------------------------------------------------------------------------------------ read again
 
 
-def read_agent_runs(place: str | Path, problems: str | None = None) -> list[StageReport]:
+def read_agent_runs(place: str | Path, problems: str | None = None) -> tuple[list[StageReport], list[str]]:
     """The reports of a folder of runs, of one run, or of a file of `state export`; the run without tools first.
 
+    Beside them the runs of the folder that have no report, a line each with the reason.
+
     problems   where the problem set is now; None: where it was when it was asked
-    raises     ConfigError where there is no run, and for another problem set than the one that was asked
+    raises     ConfigError where no run can be reported: there is none, or each was asked other problems
     """
     path = Path(place)
-    runs = sorted(file.parent for file in path.glob(f"*/{RUN}")) if path.is_dir() else []
-    found = [path] if (path / RUN).exists() or not runs else runs
-    reports = [read_agent_run(run, problems) for run in found]
-    return sorted(reports, key=lambda report: (report.tools, report.name))
+    refuse_unreachable(path / RUN)
+    runs = (
+        sorted(file.parent for file in path.glob(f"*/{RUN}") if not half_copied(file.parent)) if path.is_dir() else []
+    )
+    reports: list[StageReport] = []
+    refused: list[ConfigError] = []
+    for run in [path] if (path / RUN).exists() or not runs else runs:
+        try:
+            reports.append(read_agent_run(run, problems))
+        except ConfigError as error:
+            refused.append(error)
+    if not reports:
+        raise refused[0]
+    return sorted(reports, key=lambda report: (report.tools, report.name)), [str(error) for error in refused]
+
+
+def half_copied(run: Path) -> bool:
+    """What a killed `state export` left."""
+    return run.name.startswith(TEMPORARY) or run.name.endswith(PART)
+
+
+def run_name(path: Path) -> str:
+    """Of a run in a report, unlike that of any other in its folder."""
+    place = Path(os.path.abspath(path))
+    return place.stem if place.suffix == ".jsonl" else place.name
 
 
 def read_agent_run(path: Path, problems: str | None = None) -> StageReport:
@@ -273,7 +316,7 @@ def read_agent_run(path: Path, problems: str | None = None) -> StageReport:
         asked, unreadable = readable(problem_set, contract["name"])
         known = {problem.id for problem in asked}
         states = (state for state in complete_states(store) if state.problem in known)
-        return report_of(store, states, asked, expected_tools(problem_set, None), unreadable, path.stem)
+        return report_of(store, states, asked, expected_tools(problem_set, None), unreadable, run_name(path))
 
 
 def complete_states(store: StateReader) -> Iterator[ProblemState]:
@@ -307,6 +350,12 @@ def asked_problems(path: Path, described: Mapping[str, Any], given: str | None) 
         raise ConfigError(
             f"{path}: was asked other problems: {name} has sha256 {problems.sha256[:12]}…, the run "
             f"{described['sha256'][:12]}…; name the right ones with --problems"
+        )
+    tools, wanted = hash_expected(problems), described.get("expected_tools")
+    if wanted not in (None, tools):  # None: written by who names no tools
+        raise ConfigError(
+            f"{path}: was asked problems for other tools: the column {EXPECTED} of {name} has sha256 {tools[:12]}…, "
+            f"the run's {wanted[:12]}…; put it back, or name the right problems with --problems"
         )
     return problems
 

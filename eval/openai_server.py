@@ -6,7 +6,8 @@ connection, full servers (429) and server errors (5xx) are tried again with grow
 Not covered: which weights stand behind the model's name, beyond what the server reports; the server's own sampling
 defaults (llama.cpp cuts to the 40 likeliest tokens, vLLM follows the model's folder: send `extra_body`, or start the
 server without them); thinking that a server takes out of the text; models that want `max_completion_tokens`.
-An error never passes for an answer: after the last try the run stops with ConfigError.
+An error never passes for an answer: after the last try the run stops with ConfigError, and what the server was
+writing at that time is still handed over.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -35,6 +39,9 @@ REPORTED = ("id", "owned_by", "root", "parent", "max_model_len", "meta")
 
 CUT_OFF = ("length", "content_filter")
 """A response that a filter cut is not whole, just like one that the limit cut."""
+
+LONGEST_TIMEOUT_S = 86_400
+"""A day. Sockets take no endless one."""
 
 ADDRESS_ADVICE = "base_url is the address that ends in /v1"
 
@@ -76,9 +83,9 @@ class OpenAIGenerator:
         import openai
 
         check_address(base_url)
-        if concurrency < 1 or tries < 1 or not timeout_s > 0:
+        if concurrency < 1 or tries < 1 or not 0 < timeout_s <= LONGEST_TIMEOUT_S:
             raise ConfigError(
-                "concurrency and tries must be at least 1 and timeout_s above 0, "
+                f"concurrency and tries must be at least 1 and timeout_s above 0 and at most {LONGEST_TIMEOUT_S:,}, "
                 f"got {concurrency}, {tries} and {timeout_s:g}"
             )
         self.name, self.base_url, self.extra_body = model, base_url, dict(extra_body or {})
@@ -119,20 +126,26 @@ class OpenAIGenerator:
         common = {"model": self.name, "max_tokens": max_new_tokens, "temperature": temperature}
         common |= {"top_p": 1.0} if temperature > 0 else {}
         common |= {"stop": list(stop)} if stop else {}
+        asks = []
+        for prompt in prompts:
+            for sample in range(samples):
+                own = request_seed(seed, prompt, sample) if temperature > 0 else None
+                request = common if own is None else {**common, "seed": own}
+                asks.append(partial(self._ask, prompt, request, chat_template_kwargs or {}, own))
         results: list[dict[int, Generation]] = [{} for _ in prompts]
-        with bounded_threads(self.concurrency) as threads:
-            waiting = {}
-            for index, prompt in enumerate(prompts):
-                for sample in range(samples):
-                    own = request_seed(seed, prompt, sample) if temperature > 0 else None
-                    request = common if own is None else {**common, "seed": own}
-                    task = threads.submit(self._ask, prompt, request, chat_template_kwargs or {}, own)
-                    waiting[task] = (index, sample)
-            for task in as_completed(waiting):
-                index, sample = waiting[task]
-                results[index][sample] = task.result()
+        first_error: ConfigError | None = None
+        with closing(in_threads(asks, self.concurrency)) as ended:
+            for number, answer in ended:
+                index, sample = divmod(number, samples)
+                try:
+                    results[index][sample] = answer.result()
+                except ConfigError as error:
+                    first_error = first_error or error
+                    continue
                 if on_finished is not None and len(results[index]) == samples:
                     on_finished([(index, in_order(results[index]))])
+        if first_error is not None:
+            raise first_error
         return [in_order(by_sample) for by_sample in results]
 
     def _ask(
@@ -171,11 +184,10 @@ class OpenAIGenerator:
                 text = None
         if not isinstance(text, str):
             raise ConfigError(f"{self.base_url}: the server sent no response but {shorten(body)}; {ADDRESS_ADVICE}")
-        token_ids = choice.get("token_ids") or ()
         finish_reason: FinishReason = "length" if choice.get("finish_reason") in CUT_OFF else "stop"
         return Generation(
             text=text,
-            token_ids=tuple(token_ids),
+            token_ids=read_token_ids(choice.get("token_ids")),
             finish_reason=finish_reason,
             seed=seed,
             tool_calls=None if calls is None else json.dumps(calls),
@@ -200,8 +212,8 @@ class OpenAIGenerator:
             body: str = send().text
         except openai.APITimeoutError as error:
             raise ConfigError(
-                f"{self.base_url}: no answer within {self.timeout_s:g} s (tries: {self.tries}); raise timeout_s, "
-                "or ask for less at a time (concurrency)"
+                f"{self.base_url}: no answer within {self.timeout_s:g} s (tries: {self.tries}); raise timeout_s "
+                "(--timeout), or lower concurrency (--batch-size)"
             ) from error
         except openai.APIConnectionError as error:
             raise ConfigError(
@@ -258,13 +270,52 @@ def in_order(by_sample: Mapping[int, Generation]) -> list[Generation]:
     return [by_sample[sample] for sample in sorted(by_sample)]
 
 
-@contextmanager
-def bounded_threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that take up no further work once something has failed; what is under way ends by itself."""
-    threads = ThreadPoolExecutor(count, thread_name_prefix="ask")
+def read_token_ids(sent: object) -> tuple[int, ...]:
+    """Empty where the server sent anything but a list of whole numbers."""
+    if isinstance(sent, list) and all(type(token) is int for token in sent):
+        return tuple(sent)
+    return ()
+
+
+def in_threads(
+    asks: Sequence[Callable[[], Generation]], count: int
+) -> Generator[tuple[int, Future[Generation]], None, None]:
+    """The number of each request and its answer or error, as they end, `count` at the same time.
+
+    After an error no further request begins; those under way are waited for, so that nothing written is lost.
+    Closed early, as by Ctrl-C, it waits for none: daemon threads, unlike those of ThreadPoolExecutor, are not joined
+    when the process ends, and a server that hangs cannot hold it.
+    """
+    waiting: SimpleQueue[int] = SimpleQueue()
+    ended: SimpleQueue[tuple[int, Future[Generation]] | None] = SimpleQueue()
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            try:
+                number = waiting.get_nowait()
+            except Empty:
+                break
+            answer: Future[Generation] = Future()
+            try:
+                answer.set_result(asks[number]())
+            except BaseException as error:  # noqa: BLE001  raised where the answer is read
+                over.set()
+                answer.set_exception(error)
+            ended.put((number, answer))
+        ended.put(None)
+
+    for number in range(len(asks)):
+        waiting.put(number)
+    working = min(count, len(asks))
     try:
-        yield threads
-    except BaseException:
-        threads.shutdown(wait=False, cancel_futures=True)
-        raise
-    threads.shutdown()
+        for _ in range(working):
+            threading.Thread(target=work, name="ask", daemon=True).start()
+        while working:
+            end = ended.get()
+            if end is None:
+                working -= 1
+            else:
+                yield end
+    finally:
+        over.set()

@@ -16,6 +16,7 @@ from veriward.eval.stages import Exchange, ProblemStages, exchange
 from veriward.tool_agent.agent import Gate
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.files import differences
+from veriward.tool_agent.run_header import decisive
 
 GATES = {
     Gate.ORACLE: "oracle-gated",
@@ -170,7 +171,7 @@ def compare(plain: StageReport, other: StageReport) -> dict[str, Exchange]:
 
 def shared_settings(report: StageReport) -> Row:
     """What two runs must have in common."""
-    settings = {key: value for key, value in report.settings.items() if key != "toolbox"}
+    settings = {key: value for key, value in decisive(report.settings).items() if key != "toolbox"}
     return {**settings, "agent": {key: value for key, value in settings["agent"].items() if key not in OWN}}
 
 

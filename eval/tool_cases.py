@@ -13,14 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from veriward.eval.case_rows import (
+    Case,
+    check_common,
+    check_cost,
+    check_extraction,
+    check_labelled,
+    check_preflight,
+    check_tools,
+    read_case_file,
+)
 from veriward.rewards import DEFAULT, Outcome, Verdict, verify, verify_answer
 from veriward.tool_agent import PROFILES, ToolResult, evaluate_expression, run_call
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.files import shorten
-
-Case: TypeAlias = Mapping[str, Any]
 
 TOOL_CPU_S = 0.2
 """Of one call of a tool, a generated input included."""
@@ -104,23 +112,31 @@ def run_cases(path: Path, *, contract: str = DEFAULT, profile: str = "default") 
 
     contract   for cases about answers
     profile    for cases about tools
-    raises     ConfigError for a file that cannot be read, is of no known kind, or mixes kinds
+    raises     ConfigError for a file that cannot be read, is of no known kind, or mixes kinds, and for a row that
+               lacks what its kind needs
     """
     if profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}; wanted one of {', '.join(PROFILES)}")
-    return run_rows(read_case_file(path), name=str(path), contract=contract, profile=profile)
+    return _run(read_case_file(path), str(path), contract, profile)
 
 
 def run_rows(rows: Sequence[Case], *, name: str, contract: str = DEFAULT, profile: str = "default") -> CaseRun:
     """Run cases that are in memory; `name` stands for them in messages."""
+    return _run({f"{name}, case {number}": row for number, row in enumerate(rows, start=1)}, name, contract, profile)
+
+
+def _run(placed: Mapping[str, Case], name: str, contract: str, profile: str) -> CaseRun:
+    rows = list(placed.values())
     kind = kind_of(rows[0])
     if kind is None:
         kinds = "; ".join(f"{other.name} ({', '.join(sorted(other.fields))})" for other in KINDS)
         raise ConfigError(f"{name}: of no known kind, its fields are {', '.join(rows[0])}; wanted one of: {kinds}")
-    for number, row in enumerate(rows, start=1):
+    for where, row in placed.items():
         if not kind.fields <= row.keys():
             missing = ", ".join(sorted(kind.fields - row.keys()))
-            raise ConfigError(f"{name}, case {number}: no {missing}; every row of a {kind.name} file has it")
+            raise ConfigError(f"{where}: no {missing}; every row of a {kind.name} file has it")
+        check_common(row, where)
+        kind.check(row, where)
     judge = kind.judge(contract, profile)
     judge(rows[0])  # what is imported and compiled on the way is no part of a case's time
     return CaseRun(
@@ -129,30 +145,6 @@ def run_rows(rows: Sequence[Case], *, name: str, contract: str = DEFAULT, profil
         under=kind.under or (profile if kind.name == "tools" else contract),
         results=tuple(_result(row, number, judge, kind.cpu_s) for number, row in enumerate(rows, start=1)),
     )
-
-
-def read_case_file(path: Path) -> list[dict[str, Any]]:
-    """Rows of a JSONL file of cases; ConfigError where it is none."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}; wanted a JSONL file of cases") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}; wanted a JSONL file of cases") from error
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{path}, line {number}: no JSON: {error}; wanted one case a line") from error
-        if not isinstance(row, dict):
-            raise ConfigError(f"{path}, line {number}: got {shorten(row)}; wanted an object, one case a line")
-        rows.append(row)
-    if not rows:
-        raise ConfigError(f"{path}: no case in it; wanted a JSONL file of cases")
-    return rows
 
 
 def _result(row: Case, number: int, judge: Judge, limit: float | None) -> CaseResult:
@@ -321,18 +313,20 @@ class Kind(NamedTuple):
     fields: frozenset[str]
     judge: Callable[[str, str], Judge]
     """Of a contract and a profile."""
+    check: Callable[[Case, str], None]
+    """Refuses a row that has the fields, but not what they have to hold."""
     cpu_s: float | None = None
     under: str | None = None
     """Where neither contract nor profile can be chosen."""
 
 
 KINDS = (
-    Kind("tools", frozenset({"tool", "level", "input", "expect"}), _judge_tools, TOOL_CPU_S),
-    Kind("preflight", frozenset({"expression", "expect"}), _judge_preflight, VERDICT_CPU_S),
-    Kind("cost", frozenset({"parts", "reference", "v1"}), _judge_cost, VERDICT_CPU_S, "v1 and v2"),
-    Kind("extraction", frozenset({"response", "candidate", "how"}), _judge_extraction, None, "v3"),
-    Kind("labelled", frozenset({"reference", "expected_correct"}), _judge_labelled),
-    Kind("adjudicated", frozenset({"reference", "prediction", "truth"}), _judge_labelled),
+    Kind("tools", frozenset({"tool", "level", "input", "expect"}), _judge_tools, check_tools, TOOL_CPU_S),
+    Kind("preflight", frozenset({"expression", "expect"}), _judge_preflight, check_preflight, VERDICT_CPU_S),
+    Kind("cost", frozenset({"parts", "reference", "v1"}), _judge_cost, check_cost, VERDICT_CPU_S, "v1 and v2"),
+    Kind("extraction", frozenset({"response", "candidate", "how"}), _judge_extraction, check_extraction, None, "v3"),
+    Kind("labelled", frozenset({"reference", "expected_correct"}), _judge_labelled, check_labelled),
+    Kind("adjudicated", frozenset({"reference", "prediction", "truth"}), _judge_labelled, check_labelled),
 )
 
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from veriward.tool_agent.toolbox import Tool, Toolbox
 
 SMALL_MODEL = "smollm2"
+SERVER_TIMEOUT = 600.0
+"""Seconds, unless --timeout says another number."""
+A_DAY = 86_400
+"""Seconds; a wait is over some day, and systems take no number of any size."""
 
 ProblemsOption = Annotated[
     str | None, typer.Option("--problems", help="Where the problems are now.", show_default="where they were asked")
@@ -61,6 +65,10 @@ def agent(
     seed: Annotated[int, typer.Option(help="Of sampled texts.")] = 0,
     device: Annotated[str | None, typer.Option(help="As 'cuda:1' or 'cpu'.", show_default="CUDA if there")] = None,
     batch_size: Annotated[int, typer.Option(help="Texts written at the same time; a kill loses those.")] = 16,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds for one try of a server.", show_default=f"{SERVER_TIMEOUT:g}", metavar="SECONDS"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs.", show_default="one under runs/agent for these settings")
     ] = None,
@@ -108,7 +116,7 @@ def agent(
     readable(problem_set, settings.contract)
     console = Console(stderr=True)
     with console.status(f"loading {model}"):
-        generator = made_generator(model, server, device, batch_size)
+        generator = made_generator(model, server, device, batch_size, timeout)
     out = out or default_folder(generator, problem_set, box, settings)
     for one in wanted:
         check_run(
@@ -143,7 +151,7 @@ def agent(
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on from here: {out} keeps what is done", file=sys.stderr)
         raise typer.Exit(130) from None
-    show(read_agent_runs(out, problems), out, as_json=as_json)
+    show(*read_agent_runs(out, problems), out, as_json=as_json)
 
 
 def stages(
@@ -155,10 +163,11 @@ def stages(
     from veriward.eval.agent_run import read_agent_runs
 
     need("scipy", extra="eval", purpose="veriward stages")
-    show(read_agent_runs(run, problems), run, as_json=as_json)
+    show(*read_agent_runs(run, problems), run, as_json=as_json)
 
 
-def show(reports: list[StageReport], folder: Path, *, as_json: bool) -> None:
+def show(reports: list[StageReport], unread: list[str], folder: Path, *, as_json: bool) -> None:
+    """The reports, why some cannot be set side by side, and the runs that have none."""
     from veriward.eval.stage_report import compare_all
     from veriward.scripts.stage_display import show_reports
 
@@ -166,11 +175,12 @@ def show(reports: list[StageReport], folder: Path, *, as_json: bool) -> None:
     if as_json:
         runs = {report.name: report.to_row() for report in reports}
         exchanges = {name: one.to_row() for name, one in compared.items()}
-        print(json.dumps({"folder": str(folder), "runs": runs, "exchanges": exchanges, "not_compared": refused}))
+        row = {"folder": str(folder), "runs": runs, "exchanges": exchanges, "not_compared": refused}
+        print(json.dumps({**row, "not_reported": unread}))
     else:
         console = Console()
         show_reports(reports, compared, console)
-        for line in refused:
+        for line in [*refused, *(f"no report of {line}" for line in unread)]:
             console.print(printable(line), soft_wrap=True)
         console.print(printable(f"folder: {folder}"), soft_wrap=True)
 
@@ -200,15 +210,21 @@ def known_gate(name: str) -> Any:
     return Gate(name)
 
 
-def made_generator(model: str, server: str | None, device: str | None, batch_size: int) -> Generator:
+def made_generator(
+    model: str, server: str | None, device: str | None, batch_size: int, timeout: float | None
+) -> Generator:
     if batch_size < 1:
         raise ConfigError(f"--batch-size must be at least 1, got {batch_size}")
+    if timeout is not None and server is None:
+        raise ConfigError("--timeout is for a --server; leave it out for models that run here")
+    if timeout is not None and not 0 < timeout <= A_DAY:
+        raise ConfigError(f"--timeout must be above 0 and at most {A_DAY:,} seconds, got {timeout:g}")
     if server is not None:
         if device is not None:
             raise ConfigError("--device is for models that run here; leave it out with --server")
         from veriward.eval.openai_server import OpenAIGenerator
 
-        return OpenAIGenerator(model, base_url=server, concurrency=batch_size)
+        return OpenAIGenerator(model, base_url=server, concurrency=batch_size, timeout_s=timeout or SERVER_TIMEOUT)
     from transformers.utils import logging
 
     from veriward.eval.generators import TransformersGenerator
@@ -262,8 +278,9 @@ def default_folder(generator: Generator, problems: ProblemSet, box: Toolbox, set
     """One folder for one set of settings, whatever the gate and the code, so that the same command finds it again."""
     from veriward.eval.agent_run import describe_agent_run
     from veriward.tool_agent.agent import AgentSettings
+    from veriward.tool_agent.run_header import decisive
 
     described = describe_agent_run(generator, problems, box, replace(settings, gate=AgentSettings().gate))
-    text = json.dumps({key: value for key, value in described.items() if key != "code"}, sort_keys=True)
+    text = json.dumps({key: value for key, value in decisive(described).items() if key != "code"}, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return Path("runs", "agent", f"{Path(generator.name).name}-{Path(problems.name).stem}-{digest}")

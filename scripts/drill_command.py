@@ -62,7 +62,11 @@ def folder_for(out: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
         return
-    if out.is_dir() and any(out.iterdir()):
+    try:
+        holds_something = out.is_dir() and any(out.iterdir())
+    except OSError as error:
+        raise ConfigError(f"{out}: cannot be looked at: {error.strerror}; choose another --out") from error
+    if holds_something:
         raise ConfigError(f"{out}: holds something already, and a drill begins anew; choose another --out, or empty it")
     yield out
 

@@ -14,6 +14,8 @@ Only the verdict decides: a refused call, a second refusal and a tool that never
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -33,6 +35,7 @@ from veriward.tool_agent.call import READERS, CallRefusal, ToolCall, read_call
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.executor import execute
 from veriward.tool_agent.faults import NO_FAULTS, FaultPlan
+from veriward.tool_agent.files import differences
 from veriward.tool_agent.generator import Finished, Generation, Generator, Message, Prompt, storable
 from veriward.tool_agent.messages import Correction
 from veriward.tool_agent.state import (
@@ -53,6 +56,9 @@ from veriward.tool_agent.toolbox import Toolbox
 
 WIDTH = 16
 """Problems that are worked at together."""
+WIDEST = 1_000_000
+FEW = 3
+"""Problems that an error names; among more of them it would name nobody."""
 
 
 class Gate(StrEnum):
@@ -91,9 +97,10 @@ class AgentSettings:
             raise ConfigError(f"unknown gate {self.gate!r}; wanted one of {', '.join(Gate)}")
         object.__setattr__(self, "gate", Gate(self.gate))
         for name in ("call_tokens", "answer_tokens"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.temperature < 0:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name} must be a number of tokens, at least 1, got {value!r}")
+        if not 0 <= self.temperature < math.inf:
             raise ConfigError(f"temperature must be 0 (greedy) or more, got {self.temperature}")
 
 
@@ -145,8 +152,8 @@ def solve_many(
     width: int = WIDTH,
 ) -> Iterator[ProblemState]:
     """Work at many problems, `width` of them together, and yield each as it is complete; otherwise as `solve`."""
-    if width < 1:
-        raise ConfigError(f"width must be at least 1, got {width}")
+    if not 1 <= width <= WIDEST:
+        raise ConfigError(f"width must be from 1 to {WIDEST:,}, got {width}")
     agent = _Agent(generator, toolbox, settings or AgentSettings(), store, pool, faults)
     waiting = iter(problems)
     jobs: list[_Job] = []
@@ -161,6 +168,15 @@ def solve_many(
         jobs = [job for job in jobs if job.state.step is not Step.NOTHING]
         for step in (Step.ASK_CALL, Step.ASK_ANSWER):
             agent.ask([job for job in jobs if job.state.step is step], step)
+
+
+def refuse_other_settings(store: StateStore, described: dict[str, object]) -> None:
+    """A store that was opened for another generator, toolbox or settings would hold states under their name."""
+    shared = sorted(described.keys() & store.settings.keys() - {"code"})
+    wanted = json.loads(json.dumps({name: described[name] for name in shared}))
+    found = differences({name: store.settings[name] for name in shared}, wanted)
+    if found:
+        raise ConfigError(f"{store.path}: was opened for other settings: {'; '.join(found)}; open it with these")
 
 
 @dataclass(slots=True)
@@ -183,12 +199,17 @@ class _Agent:
     ) -> None:
         self._generator, self._toolbox, self._settings = generator, toolbox, settings
         self._store, self._pool, self._faults = store, pool, faults
-        self._fingerprint = (
-            fingerprint(describe_agent(generator, toolbox, settings)) if store is None else store.fingerprint
-        )
+        described = describe_agent(generator, toolbox, settings)
+        if store is not None:
+            refuse_other_settings(store, described)
+        self._fingerprint = fingerprint(described) if store is None else store.fingerprint
+        self._begun: set[str] = set()
 
     def begin(self, problem: AgentProblem) -> _Job:
         """The stored state of a problem, or a new one."""
+        if problem.id in self._begun:
+            raise ConfigError(f"two problems have the id {problem.id!r}; their states would be one: rename one")
+        self._begun.add(problem.id)
         return _Job(problem, self._stored(problem) or self._new(problem))
 
     def _new(self, problem: AgentProblem) -> ProblemState:
@@ -307,32 +328,40 @@ class _Agent:
         if not jobs:
             return
         prompts = [self._prompt(job) for job in jobs]
-        unanswered = {job.problem.id for job in jobs}
+        unanswered = set(range(len(jobs)))
         since = time.perf_counter()
 
         def on_finished(finished: Finished) -> None:
             nonlocal since
             seconds = round((time.perf_counter() - since) / max(1, len(finished)), 4)
             for index, (generation,) in finished:
+                if index not in unanswered:
+                    raise RuntimeError(f"{self._generator.name}: handed over prompt {index} twice, or never had it")
+                unanswered.discard(index)
                 self._take(jobs[index].state, prompts[index], generation, step, seconds)
-                unanswered.discard(jobs[index].problem.id)
             since = time.perf_counter()
 
         for_call = step is Step.ASK_CALL
         arguments = messages.template_arguments(self._toolbox, self._settings.reader, for_call=for_call)
-        written = self._generator.generate(
-            prompts,
-            temperature=self._settings.temperature,
-            max_new_tokens=self._settings.call_tokens if for_call else self._settings.answer_tokens,
-            seed=self._settings.seed,
-            chat_template_kwargs=arguments if self._settings.tools else None,
-            on_finished=on_finished,
-        )
-        left = [index for index, job in enumerate(jobs) if job.problem.id in unanswered]
-        if left and len(written) == len(jobs):  # a generator need not call on_finished
-            on_finished([(index, written[index]) for index in left])
+        try:
+            written = self._generator.generate(
+                prompts,
+                temperature=self._settings.temperature,
+                max_new_tokens=self._settings.call_tokens if for_call else self._settings.answer_tokens,
+                seed=self._settings.seed,
+                chat_template_kwargs=arguments if self._settings.tools else None,
+                on_finished=on_finished,
+            )
+        except ConfigError as error:
+            waiting = [jobs[index].problem.id for index in sorted(unanswered)]
+            if len(waiting) > FEW:
+                raise
+            raise ConfigError(f"{error}; without an answer: problem {', '.join(waiting)}") from error
+        if unanswered and len(written) == len(jobs):  # a generator need not call on_finished
+            on_finished([(index, written[index]) for index in sorted(unanswered)])
         if unanswered:
-            raise RuntimeError(f"{self._generator.name}: nothing was handed over for problem {min(unanswered)}")
+            problem = jobs[min(unanswered)].problem.id
+            raise RuntimeError(f"{self._generator.name}: nothing was handed over for problem {problem}")
 
     def _prompt(self, job: _Job) -> Prompt:
         state, settings = job.state, self._settings
@@ -359,7 +388,12 @@ class _Agent:
 
     def _take(self, state: ProblemState, prompt: Prompt, written: Generation, step: Step, seconds: float) -> None:
         """Put down what the model wrote, read as a call where one was asked for."""
-        generation = replace(written, text=storable(written.text))
+        generation = replace(
+            written,
+            text=storable(written.text),
+            token_ids=tuple(map(int, written.token_ids)),
+            tool_calls=None if written.tool_calls is None else storable(written.tool_calls),
+        )
         if step is Step.ASK_CALL:
             read = self._read(written)
             state.calls.append(call_attempt(prompt, generation, read, seconds))

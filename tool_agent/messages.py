@@ -11,7 +11,7 @@ import json
 from enum import StrEnum
 from typing import Any
 
-from veriward.tool_agent.generator import Generation, Message
+from veriward.tool_agent.generator import Generation, Message, storable
 from veriward.tool_agent.result import ToolResult
 from veriward.tool_agent.toolbox import Toolbox
 
@@ -120,10 +120,11 @@ def _paired_call(generation: Generation) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     match calls:
-        case [{"id": str(), "function": {"name": str(), "arguments": str()}} as call]:
-            return dict(call)
+        case [{"id": str() as identity, "function": {"name": str() as name, "arguments": str() as arguments}}]:
+            function = {"name": storable(name), "arguments": storable(arguments)}
+            return {"id": storable(identity), "type": "function", "function": function}
     return None
 
 
 def _user(*parts: str) -> Message:
-    return {"role": "user", "content": "\n\n".join(part for part in parts if part)}
+    return {"role": "user", "content": storable("\n\n".join(part for part in parts if part))}

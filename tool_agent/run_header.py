@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -68,7 +69,7 @@ def adopt(folder: Path, settings: Mapping[str, object], kind: Kind, *, continue_
             f"{folder}: stores its states as {header.kind!r}, and {kind!r} was asked for; ask for {header.kind!r}, or "
             "copy it with `veriward state export`"
         )
-    found = differences(header.settings, wanted)
+    found = differences(decisive(header.settings), decisive(wanted))
     if not found:
         return header
     if without_code(header.settings) != without_code(wanted):
@@ -92,7 +93,31 @@ def adopt(folder: Path, settings: Mapping[str, object], kind: Kind, *, continue_
 
 def without_code(settings: Settings) -> str:
     """As text, since in Python 1, 1.0 and true are equal."""
-    return json.dumps({key: value for key, value in settings.items() if key != CODE}, sort_keys=True)
+    return json.dumps({key: value for key, value in decisive(settings).items() if key != CODE}, sort_keys=True)
+
+
+def decisive(settings: Mapping[str, Any]) -> Settings:
+    """The settings without the name of the problems, where their sha256 says which they are.
+
+    'p.jsonl', './p.jsonl' and its absolute path are the same problems.
+    """
+    problems = settings.get("problems")
+    if not isinstance(problems, Mapping) or "sha256" not in problems:
+        return dict(settings)
+    return {**settings, "problems": {key: value for key, value in problems.items() if key != "name"}}
+
+
+def refuse_unreachable(path: Path) -> None:
+    """ConfigError for a path that the system cannot look at: a name too long, a folder that is closed to us.
+
+    Where it merely is not there, whoever opens it has more to say.
+    """
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL, which no path has
+        return
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be looked at: {error.strerror}; choose another") from error
 
 
 def write_header(folder: Path, header: RunHeader) -> None:
@@ -105,6 +130,7 @@ def write_header(folder: Path, header: RunHeader) -> None:
 def read_header(folder: Path) -> RunHeader:
     """ConfigError where there is no run, or a damaged one."""
     file = folder / RUN
+    refuse_unreachable(file)
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; wanted one that holds a run")
     try:
@@ -128,12 +154,28 @@ def to_header(stored: object, where: str) -> RunHeader:
         raise ConfigError(
             f"{where}: has schema {stored['schema']!r}, and this version reads {SCHEMA}; use the version that wrote it"
         )
+    wrong = wrong_field(stored)
+    if wrong is not None:
+        raise ConfigError(f"{where}: damaged: {wrong}; choose another folder")
     known = ("schema", "kind", "fingerprint", "settings", "continued_under")
-    header = RunHeader(**{name: stored[name] for name in known if name in stored})
+    return RunHeader(**{name: stored[name] for name in known if name in stored})
+
+
+def wrong_field(stored: Mapping[str, Any]) -> str | None:
+    """What a header holds that no run writes; None where all is in order."""
+    kind, settings, steps = stored["kind"], stored["settings"], stored.get("continued_under", [])
+    if not isinstance(kind, str):
+        return f"kind is {type(kind).__name__}; wanted text"
+    if not isinstance(settings, dict):
+        return f"settings is {type(settings).__name__}; wanted an object"
+    if not isinstance(steps, list) or not all(is_step(step) for step in steps):
+        return "continued_under is no list of steps with the texts from, to and time"
     try:
-        intact = fingerprint(header.settings) == header.fingerprint and all(map(str, header.fingerprints))
-    except (TypeError, ValueError, KeyError):
+        intact = fingerprint(settings) == stored["fingerprint"]
+    except ValueError:  # a number that JSON does not have
         intact = False
-    if not intact:
-        raise ConfigError(f"{where}: damaged: its settings do not fit its fingerprint; choose another folder")
-    return header
+    return None if intact else "its settings do not fit its fingerprint"
+
+
+def is_step(step: object) -> bool:
+    return isinstance(step, dict) and all(isinstance(step.get(name), str) for name in ("from", "to", "time"))

@@ -227,7 +227,8 @@ def _phase_of(state: ProblemState) -> Phase:
         return Phase.GRADED if state.answers[-1].verdict is not None else Phase.ANSWERED
     if not state.calls:
         return Phase.NEW
-    return Phase.TOOL_READY if state.calls[-1].executor_attempts else Phase.CALL_WRITTEN
+    last = state.calls[-1]
+    return Phase.TOOL_READY if last.call is not None and last.result is not None else Phase.CALL_WRITTEN
 
 
 def content_sha256(problem: AgentProblem) -> str:

@@ -27,6 +27,7 @@ from veriward.tool_agent.run_header import (
     adopt,
     fingerprint,
     read_header,
+    refuse_unreachable,
     to_header,
     write_header,
 )
@@ -157,6 +158,7 @@ def prepare_folder(folder: Path) -> None:
 def read_store(path: str | Path) -> StateReader:
     """Open a run to look at it, while it is being written too: its folder, or a file of `export`. Changes nothing."""
     place = Path(path)
+    refuse_unreachable(place)
     if place.suffix == LINES_SUFFIX and place.is_file():
         return LineReader(place)
     header = read_header(place)
@@ -208,10 +210,10 @@ def export(source: StateReader, out: str | Path) -> int:
     """Copy a run whole, and return the number of its rows. ConfigError if something is there already.
 
     out   NAME.jsonl becomes one file; NAME.sqlite and NAME.db a folder with a database; any other a folder of files.
-          It appears at one stroke, so that half a copy cannot be taken for a run.
+          It appears at one stroke, so that half a copy cannot be taken for a run: till then its name is hidden.
     """
     place = Path(out)
-    part = place.with_name(f"{place.name}.part")
+    part = place.with_name(f"{TEMPORARY}{place.name}")
     for path in (place, part):
         if os.path.lexists(path):
             raise ConfigError(f"{path}: is there already; choose another, or remove it")

@@ -23,9 +23,10 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from veriward.tool_agent.faults import SIGKILL
@@ -44,6 +45,8 @@ LARGEST_INTEGER_BITS = 4_096
 """Of a whole number that a tool returns; the numeric tools have the same cap on what they compute."""
 
 JSON_TYPES: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+HALF_SURROGATE = re.compile("[\ud800-\udfff]")
 
 NO_VALUES = (type(None), bytes, dict, set, tuple, complex)
 """What a tool cannot return, where its signature says so."""
@@ -69,7 +72,7 @@ class Tool:
     _call: Callable[..., Value | Refused] = field(repr=False)
     _pool: WorkerPool | None = field(default=None, repr=False)
 
-    def run(self, **arguments: Any) -> Value | Refused:
+    def run(self, /, **arguments: Any) -> Value | Refused:
         """The value, checked, or a refusal; `timeout` and `crashed` where a child did not answer.
 
         A bug of the tool is raised with its arguments: as it is, or as WorkerError out of a child.
@@ -124,7 +127,9 @@ def as_tool(
         raise ValueError(f"tool {named}: no docstring; its first paragraph tells the model what the tool gives")
     pool = None if deadline_s is None else _pool(named, function, deadline_s, memory_mb)
     parameters = parameters_of(function, named)
-    returned = get_type_hints(function).get("return", object)
+    returned = _types_of(function, named).get("return", object)
+    if get_origin(returned) is Annotated:
+        returned = get_args(returned)[0]
     if returned in NO_VALUES or get_origin(returned) in NO_VALUES:
         raise ValueError(f"tool {named}: returns {returned}; wanted a number, a text, a list of records, or Refused")
     shown = {argument: f"<{argument}>" for argument in parameters["properties"]} if example is None else dict(example)
@@ -147,7 +152,7 @@ def as_tool(
 
 def parameters_of(function: Callable[..., Any], name: str) -> Schema:
     """JSON schema of a function's arguments; ValueError naming the parameter that has none."""
-    types = get_type_hints(function, include_extras=True)
+    types = _types_of(function, name)
     properties: Schema = {}
     required: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -160,22 +165,57 @@ def parameters_of(function: Callable[..., Any], name: str) -> Schema:
         if parameter.default is parameter.empty:
             required.append(parameter.name)
         else:
-            schema["default"] = parameter.default
+            schema["default"] = _default_of(parameter.default, where)
         properties[parameter.name] = schema
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def _types_of(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Types by parameter, and by `return`: one at a time, so that the one that cannot be read is named."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    types: dict[str, Any] = {}
+    for parameter, annotation in getattr(function, "__annotations__", {}).items():
+        one = SimpleNamespace(__annotations__={parameter: annotation})
+        try:
+            types.update(get_type_hints(one, names, include_extras=True))
+        except (NameError, AttributeError, TypeError, SyntaxError, ValueError, LookupError) as error:
+            what = "the returned value" if parameter == "return" else f"parameter {parameter}"
+            raise ValueError(
+                f"tool {name}, {what}: the type {annotation!r} cannot be read: {_one_line(error)}; "
+                "import or define it at the top of the function's module"
+            ) from error
+    return types
+
+
+def _default_of(default: Any, where: str) -> Any:
+    try:
+        text = json.dumps(default, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{where}: the default {_one_line(repr(default))} is no JSON value: {_one_line(error)}; wanted {WANTED}"
+        ) from error
+    return json.loads(text)
+
+
+def _one_line(said: object) -> str:
+    text = " ".join(str(said).split())
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
 def _schema_of(annotation: Any, where: str) -> Schema:
     origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is None and annotation in JSON_TYPES:
+    if isinstance(annotation, type) and annotation in JSON_TYPES:
         return {"type": JSON_TYPES[annotation]}
     if origin is Annotated:
         texts = [extra for extra in inner[1:] if isinstance(extra, str)]
         return {**_schema_of(inner[0], where), **({"description": texts[0]} if texts else {})}
     if origin is Literal and all(isinstance(choice, str) for choice in inner):
         return {"type": "string", "enum": list(inner)}
-    if origin is list and get_origin(inner[0]) is not list:
-        return {"type": "array", "items": _schema_of(inner[0], where)}
+    if origin is list and inner:
+        items = _schema_of(inner[0], where)
+        if items["type"] != "array":
+            return {"type": "array", "items": items}
     raise ValueError(f"{where}: no JSON schema for {annotation!r}; wanted {WANTED}")
 
 
@@ -183,9 +223,9 @@ def _schema_of(annotation: Any, where: str) -> Schema:
 
 
 def checked(name: str, value: object) -> Value | Refused:
-    """What a tool returned, as it can be stored; TypeError for what is no value."""
+    """What a tool returned, as it can be stored: of Python's own types. TypeError for what is no value."""
     if isinstance(value, Refused):
-        return value
+        return _checked_refusal(name, value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
@@ -193,15 +233,51 @@ def checked(name: str, value: object) -> Value | Refused:
     if isinstance(value, int) and value.bit_length() > LARGEST_INTEGER_BITS:
         return Refused(category=Category.RESOURCE_LIMIT, hint="the result has too many digits")
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, int | float):
-        return value
+        return _escaped(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
     if isinstance(value, list | tuple) and all(isinstance(record, Mapping) for record in value):
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # raises where a state could not hold it
-        return [dict(record) for record in value]
+        return _checked_records(name, value)
     raise TypeError(
         f"tool {name} returned {type(value).__name__}; wanted int, float, str, bool, a list of records, or Refused"
     )
+
+
+def _checked_refusal(name: str, refused: Refused) -> Refused:
+    category, hint, position = refused.category, refused.hint, refused.position
+    if category not in list(Category):
+        raise TypeError(f"tool {name} refused with category {category!r}; wanted one of {', '.join(Category)}")
+    if not isinstance(hint, str | None):
+        raise TypeError(f"tool {name} refused with hint {hint!r}; wanted a text, or None")
+    if not isinstance(position, int | None):
+        raise TypeError(f"tool {name} refused with position {position!r}; wanted an index, or None")
+    return Refused(category=Category(category), hint=None if hint is None else _escaped(hint), position=position)
+
+
+def _checked_records(name: str, records: Sequence[Mapping[str, object]]) -> Value:
+    """As they will be read back from a state, so that a tool's records do not change when a run goes on."""
+    try:
+        text = json.dumps(records, ensure_ascii=False, allow_nan=False, default=_as_dict)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(
+            f"tool {name} returned records that no state can hold: {_one_line(error)}; "
+            "wanted texts, finite numbers, true, false, None, and lists and records of these"
+        ) from error
+    stored: Value = json.loads(HALF_SURROGATE.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text))
+    return stored
+
+
+def _as_dict(part: object) -> dict[Any, Any]:
+    if isinstance(part, Mapping):
+        return dict(part)
+    raise TypeError(f"{type(part).__name__} is no JSON value")
+
+
+def _escaped(text: str) -> str:
+    """Half surrogates as escapes: no state could hold them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _say_where(bug: Exception, name: str, arguments: Mapping[str, Any]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,7 @@ from veriward.tool_agent.agent import AgentSettings, Gate
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.faults import Action, Fault, FaultPlan, Interrupted
 from veriward.tool_agent.state import Phase
-from veriward.tool_agent.store import open_store, read_store
+from veriward.tool_agent.store import export, open_store, read_store
 
 pytest.importorskip("scipy")
 
@@ -189,6 +191,7 @@ def test_a_problem_for_a_tool_that_is_not_there_is_refused(write_jsonl, tool):
     [
         ("hermes", {"chat_template": "{{ messages }}"}, "its chat template shows no tools"),
         ("openai", {"engine": "transformers"}, "reads what a server sends"),
+        ("hermes", {"engine": "openai"}, "use openai or native"),
     ],
 )
 def test_a_model_that_is_not_shown_the_tools_is_refused(problems, tmp_path, reader, settings, complaint):
@@ -213,10 +216,59 @@ def test_every_gate_has_a_folder_of_its_own(settings, name):
 def test_the_runs_of_a_folder_are_read_together_the_baseline_first(problems, tmp_path):
     for settings in (SETTINGS, AgentSettings(gate=Gate.NEVER), PLAIN):
         run(problems, tmp_path / arm_name(settings), settings=settings)
-    reports = read_agent_runs(tmp_path)
+    reports, unread = read_agent_runs(tmp_path)
     assert [report.name for report in reports] == ["plain", "tools", "tools-never"]
     compared, refused = compare_all(reports)
-    assert (len(compared), refused) == (4, [])
+    assert (len(compared), refused, unread) == (4, [], [])
+
+
+def test_copies_of_a_run_have_names_of_their_own_and_half_copies_are_left_out(problems, tmp_path):
+    run(problems, tmp_path / "tools")
+    with read_store(tmp_path / "tools") as store:
+        export(store, tmp_path / "tools.sqlite")
+    for name in ("tools.old", "tools.part", ".tmp-tools"):
+        shutil.copytree(tmp_path / "tools", tmp_path / name)
+    assert [report.name for report in read_agent_runs(tmp_path)[0]] == ["tools", "tools.old", "tools.sqlite"]
+
+
+@pytest.mark.parametrize("place", [".", "../tools"])
+def test_a_run_has_the_name_of_its_folder_however_it_is_reached(problems, tmp_path, monkeypatch, place):
+    run(problems, tmp_path / "tools")
+    monkeypatch.chdir(tmp_path / "tools")
+    assert read_agent_run(Path(place)).name == "tools"
+
+
+def test_an_arm_that_was_asked_other_problems_does_not_hide_the_others(problems, tmp_path, write_jsonl):
+    other = write_jsonl({"id": "a", "question": "6 * 8?", "reference": "48"})
+    run(problems, tmp_path / "tools")
+    run(load_problems(other), tmp_path / "tools-never", settings=AgentSettings(gate=Gate.NEVER))
+    reports, unread = read_agent_runs(tmp_path, str(other))
+    assert [report.name for report in reports] == ["tools-never"]
+    assert len(unread) == 1
+    assert "tools: was asked other problems" in unread[0]
+
+
+def test_a_change_of_the_expected_tools_is_no_longer_the_same_run(tmp_path, write_jsonl):
+    row = {"id": "a", "question": "6 * 8?", "reference": "48", "expected_tool": "local_search"}
+    file = write_jsonl(row)
+    run(load_problems(file), tmp_path / "run")
+    write_jsonl({**row, "expected_tool": "calculator"})
+    with pytest.raises(ConfigError, match="asked problems for other tools"):
+        read_agent_run(tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"problems\.expected_tools"):
+        run(load_problems(file), tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["./problems.jsonl", "{here}/problems.jsonl", "moved.jsonl"])
+def test_the_same_problems_under_another_path_are_the_same_run(tmp_path, write_jsonl, monkeypatch, name):
+    file = write_jsonl({"id": "a", "question": "6 * 8?", "reference": "48"})
+    shutil.copy(file, tmp_path / "moved.jsonl")
+    monkeypatch.chdir(tmp_path)
+    run(load_problems("problems.jsonl"), tmp_path / "runs" / "plain", settings=PLAIN)
+    same = load_problems(name.format(here=tmp_path))
+    assert run(same, tmp_path / "runs" / "plain", settings=PLAIN).reused == 1
+    run(same, tmp_path / "runs" / "tools")
+    assert compare_all(read_agent_runs(tmp_path / "runs")[0])[1] == []
 
 
 def test_another_problem_set_is_refused_when_a_run_is_read(problems, tmp_path, write_jsonl):
@@ -270,7 +322,7 @@ def test_a_real_model_completes_both_arms_without_a_network(problems, write_json
     for settings in (PLAIN, SETTINGS):
         short = AgentSettings(tools=settings.tools, gate=settings.gate, call_tokens=24, answer_tokens=24)
         run(three, tmp_path / "run" / arm_name(short), generator, settings=short)
-    plain, tools = read_agent_runs(tmp_path / "run")
+    (plain, tools), _ = read_agent_runs(tmp_path / "run")
     assert [row.expected for row in plain.rows] == ["calculator", "python_expr", "local_search"]
     assert [len(row.outcomes) for row in plain.rows] == [1, 1, 1]
     assert all(1 <= len(row.read) <= 2 for row in tools.rows)

@@ -158,7 +158,7 @@ def test_a_path_says_what_happened(tmp_path, pool, lines, faults, path):
     plan = FaultPlan(faults)
     state = None
     while state is None:
-        with open_store(tmp_path / "run", parts.run_settings) as store:
+        with open_store(tmp_path / "run", {}) as store:
             try:
                 state = solve(problem, generator, toolbox(), store=store, pool=pool, faults=plan)
             except Interrupted:

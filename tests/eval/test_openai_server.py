@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -152,7 +155,19 @@ def test_a_call_is_kept_as_the_server_sent_it(server, connect):
     assert json.loads(answer(connect())[0][0].tool_calls) == [{**CALL, "own": 1}]
 
 
-@pytest.mark.parametrize(("sent", "kept"), [({}, ()), ({"token_ids": [5, 6]}, (5, 6)), ({"token_ids": None}, ())])
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({}, ()),
+        ({"token_ids": [5, 6]}, (5, 6)),
+        ({"token_ids": None}, ()),
+        ({"token_ids": 5}, ()),
+        ({"token_ids": "56"}, ()),
+        ({"token_ids": [{"a": 1}, None]}, ()),
+        ({"token_ids": [5, 6.0]}, ()),
+        ({"token_ids": [5, True]}, ()),
+    ],
+)
 def test_token_ids_are_there_where_the_server_sends_them(server, connect, sent, kept):
     content = chat()
     content["choices"][0] |= sent
@@ -222,10 +237,69 @@ def test_what_is_finished_is_handed_over_before_an_error(server, connect):
     assert [index for index, _ in seen] == [0, 1]
 
 
+def test_what_is_under_way_at_an_error_is_waited_for_and_handed_over(server, connect):
+    prompts = [[{"role": "user", "content": text}] for text in ("0", "bad", "2", "3")]
+
+    def reply(body):
+        text = body["messages"][0]["content"]
+        if text == "bad":
+            return 400, {"error": {"message": "bad request"}}
+        time.sleep(0.2)
+        return 200, chat(text)
+
+    server.answers = [reply]
+    seen = []
+    with pytest.raises(ConfigError, match="HTTP 400: bad request"):
+        answer(connect(concurrency=4), *prompts, on_finished=seen.extend)
+    assert {index: samples[0].text for index, samples in seen} == {0: "0", 2: "2", 3: "3"}
+
+
+def test_an_error_of_the_caller_waits_for_no_request(server, connect):
+    release = threading.Event()
+    server.answers = [(200, chat("first")), lambda _: (release.wait(30), (200, chat("late")))[1]]
+
+    def on_finished(_):
+        raise OSError("no disk")
+
+    started = time.monotonic()
+    with pytest.raises(OSError, match="no disk"):
+        answer(connect(concurrency=2), *[CHAT] * 8, on_finished=on_finished)
+    assert time.monotonic() - started < 10
+    release.set()
+
+
+CLIENT = """
+import sys
+from veriward.eval.openai_server import OpenAIGenerator
+generator = OpenAIGenerator("tiny", base_url=sys.argv[1])
+try:
+    generator.generate([[{"role": "user", "content": "Hello?"}]] * 3, max_new_tokens=8, seed=0)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_ends_a_process_whose_server_hangs(server):
+    release = threading.Event()
+    server.answers = [lambda _: (release.wait(60), (200, chat()))[1]]
+    client = subprocess.Popen([sys.executable, "-c", CLIENT, server.url], stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while len(server.asked) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        client.send_signal(signal.SIGINT)
+        _, written = client.communicate(timeout=10)
+    finally:
+        release.set()
+        client.kill()
+    assert (client.returncode, written) == (130, "")
+
+
 def test_a_slow_server_is_a_fault_in_one_line(server, connect):
     generator = connect(timeout_s=0.05, tries=1)
     server.delay = 0.5
-    with pytest.raises(ConfigError, match=r"no answer within 0\.05 s \(tries: 1\); raise timeout_s"):
+    with pytest.raises(ConfigError, match=r"no answer within 0\.05 s \(tries: 1\); raise timeout_s \(--timeout\)"):
         answer(generator)
 
 
@@ -275,6 +349,8 @@ def test_the_key_comes_from_the_environment_and_stands_in_no_record(server, conn
         ({"base_url": "http://me:secret@localhost/v1"}, "a name, a password or a query stands in it"),
         ({"concurrency": 0}, "concurrency and tries must be at least 1"),
         ({"timeout_s": 0}, "timeout_s above 0"),
+        ({"timeout_s": float("nan")}, "timeout_s above 0"),
+        ({"timeout_s": float("inf")}, "timeout_s above 0 and at most 86,400, got 8, 3 and inf"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(connect, options, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 import typer
@@ -133,6 +134,32 @@ def test_runs_that_cannot_be_set_side_by_side_are_still_shown():
     assert "answer_tokens 512 there, 99 now" in done.stdout
 
 
+def test_a_run_that_has_no_report_is_named_beside_the_others(tmp_path):
+    agent("--out", "run", "--no-tools")
+    agent("--out", "run", "--tools")
+    (tmp_path / "run" / "tools" / "run.json").write_text("torn")
+    done = call("stages", "run")
+    assert done.exit_code == 0
+    assert "plain: no tools, one answer" in done.stdout
+    assert "no report of run/tools/run.json: damaged" in done.stdout
+    row = json.loads(call("stages", "run", "--json").stdout)
+    assert (list(row["runs"]), len(row["not_reported"])) == (["plain"], 1)
+
+
+def test_the_default_folder_is_the_same_for_every_path_of_the_problems(tmp_path):
+    row = {"id": "a", "question": frozen_twelve().problems[0].question, "reference": "761"}
+    (tmp_path / "p.jsonl").write_text(json.dumps(row))
+    for path in ("p.jsonl", "./p.jsonl", tmp_path / "p.jsonl"):
+        assert agent("--problems", path).exit_code == 0
+    assert len(list((tmp_path / "runs" / "agent").iterdir())) == 1
+
+
+@pytest.mark.parametrize("command", [("stages", "a" * 300), ("agent", "--model", "script", "--out", "a" * 300)])
+def test_a_path_too_long_is_one_line(command):
+    with pytest.raises(ConfigError, match=r"aaa.*: cannot be looked at: File name too long; choose another"):
+        call(*command)
+
+
 @pytest.mark.parametrize("name", ["doubling_tool:double", "veriward.tool_agent.tools.calculator:calculator"])
 def test_a_tool_of_ones_own_is_named_by_its_module(name):
     assert agent_command.named_tool(name).name == name.split(":")[1]
@@ -149,7 +176,7 @@ def test_a_tool_of_ones_own_is_named_by_its_module(name):
         (["--documents", "none.jsonl"], "none.jsonl"),
         (["--store", "tape"], "unknown kind of store 'tape'"),
         (["--durability", "always"], "unknown durability 'always'"),
-        (["--answer-tokens", "0"], "answer_tokens must be at least 1, got 0"),
+        (["--answer-tokens", "0"], "at least 1, got 0"),
         (["--tool", "double"], "--tool 'double': wanted package.module:name"),
         (["--tool", "no_such_tool:double"], "no module no_such_tool is installed or in the working folder"),
         (["--tool", "doubling_tool:halve"], "doubling_tool has no tool and no function 'halve'"),
@@ -166,11 +193,26 @@ def test_bad_input_is_one_line(arguments, complaint):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("m", None, None, 0), "--batch-size must be at least 1, got 0"),
-        (("m", "http://127.0.0.1:1/v1", "cpu", 1), "--device is for models that run here"),
+        (("m", None, None, 0, None), "--batch-size must be at least 1, got 0"),
+        (("m", "http://127.0.0.1:1/v1", "cpu", 1, None), "--device is for models that run here"),
+        (("m", None, None, 1, 60.0), "--timeout is for a --server"),
+        (("m", "http://127.0.0.1:1/v1", None, 1, 0.0), "--timeout must be above 0 and at most 86,400 seconds, got 0"),
+        (("m", "http://127.0.0.1:1/v1", None, 1, math.nan), "--timeout must be above 0"),
+        (("m", "http://127.0.0.1:1/v1", None, 1, math.inf), "--timeout must be above 0"),
     ],
 )
 def test_a_model_that_cannot_be_opened_is_one_line(monkeypatch, options, complaint):
     monkeypatch.undo()
     with pytest.raises(ConfigError, match=complaint):
         agent_command.made_generator(*options)
+
+
+@pytest.mark.parametrize(("timeout", "given"), [(None, 600.0), (30.0, 30.0)])
+def test_the_timeout_reaches_the_server(monkeypatch, timeout, given):
+    monkeypatch.undo()
+    from veriward.eval import openai_server
+
+    made = {}
+    monkeypatch.setattr(openai_server, "OpenAIGenerator", lambda model, **options: made.update(options))
+    agent_command.made_generator("m", "http://127.0.0.1:1/v1", None, 4, timeout)
+    assert made == {"base_url": "http://127.0.0.1:1/v1", "concurrency": 4, "timeout_s": given}

@@ -81,3 +81,8 @@ def test_a_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "note.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match="holds something already"):
         call("--out", tmp_path)
+
+
+def test_a_folder_with_a_name_too_long_is_one_line():
+    with pytest.raises(ConfigError, match="cannot be looked at: File name too long; choose another --out"):
+        call("--out", "a" * 300)

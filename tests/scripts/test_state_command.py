@@ -148,3 +148,9 @@ def test_the_benchmark_of_the_store_gives_every_figure(tmp_path):
     assert all(one["ratio"] > 0 for one in figures["writes"])
     assert [one["store"] for one in figures["scan"]] == ["files", "sqlite"]
     assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 300 + ".jsonl"])
+def test_a_run_with_a_name_too_long_is_one_line(name):
+    with pytest.raises(ConfigError, match="cannot be looked at: File name too long; choose another"):
+        call("list", name)

@@ -1,6 +1,7 @@
 """`veriward audit tools` and `veriward run-cases`: a difference from what is written is named, and an exit code."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,7 @@ def test_the_run_can_be_read_by_a_machine(tmp_path):
         ("{", "line 1: no JSON"),
         ("[1]", r"line 1: got \[1\]; wanted an object"),
         ('{"id": "a", "text": "x"}', "of no known kind, its fields are id, text; wanted one of: tools"),
-        (json.dumps(TOOL_CASE) + "\n{}", "case 2: no expect, input, level, tool"),
+        (json.dumps(TOOL_CASE) + "\n{}", "line 2: no expect, input, level, tool"),
     ],
 )
 def test_a_file_of_no_known_kind_is_one_line(content, message, tmp_path):
@@ -164,6 +165,63 @@ def test_a_file_of_no_known_kind_is_one_line(content, message, tmp_path):
     with pytest.raises(ConfigError, match=message) as error:
         run_cases(path)
     assert "\n" not in str(error.value)
+
+
+LABELLED = {"reference": "5", "expected_correct": True, "prediction": "5"}
+COST = {"parts": [["1", 1]], "reference": "5", "v1": None}
+MADE = {**TOOL_CASE, "input": None}
+RECIPE = {"prefix": "", "repeat": "1", "times": 1, "suffix": ""}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({**TOOL_CASE, "value": None}, "value is null; wanted a number, a text or ids"),
+        ({**TOOL_CASE, "value": [1]}, "value is"),
+        ({**TOOL_CASE, "value": math.nan}, "value is NaN"),
+        ({**TOOL_CASE, "expect": "reject"}, "reason_category is nothing"),
+        ({**TOOL_CASE, "expect": "reject", "reason_category": "bogus"}, "reason_category is"),
+        ({**TOOL_CASE, "expect": "maybe"}, "expect is"),
+        ({**TOOL_CASE, "level": "bogus"}, "level is"),
+        ({**TOOL_CASE, "tool": 5}, "tool is 5"),
+        ({**TOOL_CASE, "input": 5}, "input is 5"),
+        ({**TOOL_CASE, "max_seconds": "x"}, "max_seconds is"),
+        ({**TOOL_CASE, "tier": []}, "tier is"),
+        ({**TOOL_CASE, "also_ok": 5}, "also_ok is 5"),
+        ({**TOOL_CASE, "also_ok": [{}]}, "also_ok: expect is nothing"),
+        ({**TOOL_CASE, "compare": "x"}, "compare is"),
+        ({**TOOL_CASE, "compare": {"abs": "x"}}, "compare: abs is"),
+        ({**TOOL_CASE, "compare": {"top": -1}}, "compare: top is"),
+        (MADE, "input is null; wanted a text, or input_gen"),
+        ({**MADE, "input_gen": {}}, "input_gen is"),
+        ({**MADE, "input_gen": {**RECIPE, "times": 99_999_999_999}}, "at most 100,000,000 characters"),
+        ({**LABELLED, "reference": 5}, "reference is 5"),
+        ({**LABELLED, "expected_correct": []}, "expected_correct is"),
+        ({**LABELLED, "expected_outcome": "bogus"}, "expected_outcome is"),
+        ({**LABELLED, "prediction": None}, "prediction is null; wanted a text, or a response"),
+        ({**LABELLED, "response": 7}, "response is 7"),
+        ({"reference": "5", "prediction": "5", "truth": {}}, "truth is"),
+        ({"expression": 5, "expect": "reject"}, "expression is 5"),
+        ({"expression": "5", "expect": "reject", "parts": [["1"]]}, "parts is"),
+        ({**COST, "parts": []}, "parts is"),
+        ({**COST, "parts": [["1", 1_000_000_000]]}, "parts is"),
+        ({**COST, "v2": 5}, "v2 is 5"),
+        ({"response": None, "candidate": None, "how": "x"}, "response is null"),
+        ({"response": "x", "candidate": None, "how": "x", "truncated": "no"}, "truncated is"),
+    ],
+)
+def test_a_row_without_what_its_kind_needs_is_one_line(row, message, tmp_path):
+    with pytest.raises(ConfigError) as error:
+        run_cases(Path(write(tmp_path / "a.jsonl", row)))
+    assert "a.jsonl, line 1" in str(error.value)
+    assert message in str(error.value)
+
+
+def test_a_line_is_counted_with_the_blank_ones(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(TOOL_CASE)}\n\n{json.dumps({**TOOL_CASE, 'tool': 5})}\n")
+    with pytest.raises(ConfigError, match="line 3: tool is 5"):
+        run_cases(path)
 
 
 def test_a_missing_file_is_one_line(tmp_path):

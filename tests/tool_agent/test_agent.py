@@ -11,7 +11,7 @@ import pytest
 from veriward.eval.scripted import Line, ScriptedGenerator
 from veriward.rewards import Outcome, VerdictPool
 from veriward.tool_agent import ConfigError, toolbox
-from veriward.tool_agent.agent import AgentSettings, Gate, _by_outcome, solve, solve_many
+from veriward.tool_agent.agent import AgentSettings, Gate, _by_outcome, describe_agent, solve, solve_many
 from veriward.tool_agent.faults import Action, Fault, FaultPlan
 from veriward.tool_agent.generator import Generation
 from veriward.tool_agent.messages import CORRECTIONS, Correction
@@ -255,6 +255,20 @@ def test_a_generator_may_hand_everything_over_at_the_end():
     assert solve(Problem(), generator, toolbox()).outcome == "correct"
 
 
+def test_a_generator_that_hands_a_response_over_twice_is_named():
+    class Twice(ScriptedGenerator):
+        def generate(self, prompts, *, on_finished=None, **settings):
+            def twice(finished):
+                on_finished(finished)
+                on_finished(finished)
+
+            return super().generate(prompts, on_finished=twice, **settings)
+
+    generator = Twice({"p1": [GOOD, RIGHT]}, {"p1": "What is 6 * 7?"}, name="stutter")
+    with pytest.raises(RuntimeError, match="stutter: handed over prompt 0 twice"):
+        solve(Problem(), generator, toolbox())
+
+
 def test_half_surrogates_of_a_model_are_stored_as_a_sign_that_a_file_can_hold(tmp_path):
     with open_store(tmp_path / "run", {}) as store:
         state, _ = solved(["\ud800", GOOD, "\udfff \\boxed{42}"], store=store)
@@ -280,6 +294,14 @@ def test_a_call_of_the_chat_api_is_paired_with_its_result():
     assistant, result, _ = generator.calls[1][1:]
     assert assistant["tool_calls"] == calls
     assert (result["role"], result["tool_call_id"]) == ("tool", "c7")
+
+
+def test_what_no_request_can_hold_is_not_sent_back_to_a_server():
+    function = {"name": "calculator", "arguments": '{"expression": "\ud800"}'}
+    calls = json.dumps([{"id": "c\ud800", "function": function, "index": float("nan")}])
+    state, generator = solved([Line(text="", tool_calls=calls), RIGHT, RIGHT], reader="openai")
+    assert state.calls[0].result.category == "non_finite"
+    assert json.dumps(generator.calls, ensure_ascii=False, allow_nan=False).encode()
 
 
 def test_calls_that_no_server_would_take_back_are_repeated_as_text():
@@ -358,6 +380,22 @@ def test_another_question_under_the_same_id_is_refused(tmp_path):
             solved([GOOD, RIGHT], problem=Problem(question="What is 6 * 8?"), store=store)
 
 
+def test_two_problems_under_one_id_are_refused():
+    asked = [Problem(), Problem(question="What is 6 * 8?")]
+    generator = ScriptedGenerator({"p1": [GOOD, RIGHT]}, {"p1": "What is 6 * 7?"})
+    with pytest.raises(ConfigError, match="two problems have the id 'p1'"):
+        list(solve_many(asked, generator, toolbox()))
+
+
+def test_a_store_of_other_settings_is_refused(tmp_path):
+    generator = ScriptedGenerator({"p1": [GOOD, RIGHT]}, {"p1": "What is 6 * 7?"})
+    described = describe_agent(generator, toolbox(), AgentSettings())
+    with open_store(tmp_path / "run", described) as store:
+        with pytest.raises(ConfigError, match=r"was opened for other settings: agent.gate \"oracle\" there"):
+            solve(Problem(), generator, toolbox(), settings=AgentSettings(gate=Gate.NEVER), store=store)
+        assert solve(Problem(), generator, toolbox(), store=store).outcome == "correct"
+
+
 def test_a_row_that_is_no_state_is_set_apart_and_asked_again(tmp_path):
     with open_store(tmp_path / "run", {}) as store:
         row = {"problem": {"id": "p1"}, "phase": "tool_ready", "fingerprint": store.fingerprint}
@@ -398,7 +436,9 @@ def test_a_phase_that_does_not_fit_its_content_is_no_state():
     [
         ({"reader": "xml"}, "unknown reader 'xml'; wanted one of native, hermes, openai"),
         ({"gate": "often"}, "unknown gate 'often'; wanted one of oracle"),
-        ({"call_tokens": 0}, "call_tokens must be at least 1, got 0"),
+        ({"call_tokens": 0}, "call_tokens must be a number of tokens, at least 1, got 0"),
+        ({"answer_tokens": "5"}, "answer_tokens must be a number of tokens, at least 1, got '5'"),
+        ({"temperature": float("nan")}, r"temperature must be 0 \(greedy\) or more, got nan"),
         ({"temperature": -1.0}, r"temperature must be 0 \(greedy\) or more, got -1.0"),
     ],
 )

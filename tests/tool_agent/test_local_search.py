@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 
@@ -200,9 +201,24 @@ def test_a_file_that_cannot_be_searched_is_one_line(content, message, tmp_path):
     assert "\n" not in str(error.value)
 
 
+def test_a_file_whose_name_is_not_utf_8_is_one_line(tmp_path):
+    pytest.importorskip("bm25s")
+    try:
+        (tmp_path / os.fsdecode(b"\xff.md")).write_text("words")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system takes only UTF-8")
+    with pytest.raises(ConfigError, match=r"the name '\\udcff.md' is not UTF-8; .*: rename it"):
+        local_search_tool(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("missing.jsonl", "cannot be read: No such file"), (".", "no document in it; wanted a folder")],
+    [
+        ("missing.jsonl", "cannot be read: No such file"),
+        (".", "no document in it; wanted a folder"),
+        ("a" * 300, "cannot be read: File name too long"),
+        ("a\0b", "cannot be read: .*null"),
+    ],
 )
 def test_a_path_without_documents_is_one_line(name, message, tmp_path):
     pytest.importorskip("bm25s")

@@ -31,6 +31,11 @@ def row_of(identity, phase="called", **more):
     return {"fingerprint": fingerprint(SETTINGS), "problem": {"id": identity}, "phase": phase, **more}
 
 
+def header_of(**changed):
+    header = {"schema": 1, "kind": "files", "fingerprint": fingerprint({}), "settings": {}}
+    return json.dumps({**header, **changed})
+
+
 @pytest.fixture(params=KINDS)
 def kind(request):
     return request.param
@@ -358,6 +363,20 @@ def test_a_missing_setting_is_a_difference(opened, run, kind):
         open_store(run, {key: value for key, value in SETTINGS.items() if key != "seed"}, kind=kind)
 
 
+@pytest.mark.parametrize(
+    ("stored", "wanted", "same"),
+    [
+        ({"name": "p", "sha256": "a"}, {"name": "./p", "sha256": "a"}, True),
+        ({"name": "p", "sha256": "a"}, {"name": "p", "sha256": "b"}, False),
+        ({"name": "p"}, {"name": "./p"}, False),
+    ],
+)
+def test_problems_are_the_same_by_their_hash_and_without_one_by_name(tmp_path, stored, wanted, same):
+    open_store(tmp_path / "named", {**SETTINGS, "problems": stored}).close()
+    with contextlib.nullcontext() if same else pytest.raises(ConfigError, match="other settings"):
+        open_store(tmp_path / "named", {**SETTINGS, "problems": wanted}).close()
+
+
 def test_other_code_is_refused_with_the_way_to_go_on(opened, run, kind):
     opened().close()
     with pytest.raises(ConfigError, match=r'code "aaaa" there, "bbbb" now.*--continue-under'):
@@ -430,18 +449,13 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, kind, name):
         ("[]", "is not of a run of the tool agent"),
         (json.dumps({"schema": 99, "kind": "files", "fingerprint": "", "settings": {}}), "schema 99"),
         (json.dumps({"schema": 1, "kind": "files", "fingerprint": "0" * 16, "settings": {}}), "do not fit"),
-        (
-            json.dumps(
-                {
-                    "schema": 1,
-                    "kind": "files",
-                    "fingerprint": fingerprint({}),
-                    "settings": {},
-                    "continued_under": [{}],
-                }
-            ),
-            "do not fit",
-        ),
+        (header_of(kind=[1]), "kind is list; wanted text"),
+        (header_of(settings=[]), "settings is list; wanted an object"),
+        (header_of(fingerprint=[]), "do not fit"),
+        (header_of(continued_under=5), "continued_under is no list of steps"),
+        (header_of(continued_under=[{}]), "continued_under is no list of steps"),
+        (header_of(continued_under=[{"from": "a", "to": "b"}]), "continued_under is no list of steps"),
+        (header_of(continued_under=[{"from": "a", "to": [], "time": "c"}]), "continued_under is no list of steps"),
     ],
 )
 def test_a_run_json_that_is_not_ours_is_refused(opened, run, content, said):
@@ -600,6 +614,14 @@ def test_an_export_overwrites_nothing(opened, run, tmp_path):
     (tmp_path / "out").write_text("mine")
     with read_store(run) as reader, pytest.raises(ConfigError, match="is there already"):
         export(reader, tmp_path / "out")
+
+
+def test_an_export_that_is_not_whole_has_a_hidden_name(opened, run, tmp_path, monkeypatch):
+    opened().close()
+    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "killed here")))
+    with read_store(run) as reader, pytest.raises(ConfigError, match="killed here"):
+        export(reader, tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp-out", "run"]
 
 
 def test_a_damaged_line_of_an_export_is_named(opened, run, tmp_path):

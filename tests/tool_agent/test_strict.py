@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriward.tool_agent.arithmetic import show
-from veriward.tool_agent.result import Refused
+from veriward.tool_agent.result import Category, Refused
 from veriward.tool_agent.tools.strict import STRICT_FUNCTIONS, evaluate_strictly
 
 
@@ -92,3 +92,11 @@ def test_functions_are_python_exprs():
 def test_no_text_raises_or_warns(text):
     found = evaluate_strictly(text, STRICT_FUNCTIONS)
     assert isinstance(found, Refused) or type(found) in (int, float)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 5.and 2", "5.and 2", "1.if 1. else 2", ".5or 1", "1e5.and 2", "0x1for 2", "1_0.in 2"]
+)
+def test_no_number_with_a_word_behind_it_reaches_a_parser_that_warns(text, recwarn):
+    assert evaluate_strictly(text, STRICT_FUNCTIONS).category == Category.SYNTAX
+    assert not recwarn

@@ -1,12 +1,15 @@
 """A tool is a typed function: its schema comes from the signature, and what has no schema is refused by name."""
 
 import json
+import math
+from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, List, Literal  # noqa: UP035
 
 import pytest
 
-from veriward.tool_agent import Toolbox, as_tool, toolbox
+from veriward.tool_agent import Category, Refused, Toolbox, as_tool, toolbox
 
 
 def made(annotation, default=...):
@@ -54,11 +57,50 @@ def test_a_parameter_with_a_default_is_not_required():
 
 
 @pytest.mark.parametrize(
-    "annotation", [dict, list, bytes, str | None, list[list[int]], Literal[1], Literal["a", 1], tuple[int], object]
+    "annotation",
+    [
+        dict,
+        list,
+        List,  # noqa: UP006
+        bytes,
+        str | None,
+        list[list[int]],
+        list[Annotated[list[int], "rows"]],
+        Literal[1],
+        Literal["a", 1],
+        tuple[int],
+        object,
+        [int],
+    ],
+    ids=str,
 )
 def test_any_other_type_is_refused_by_the_name_of_its_parameter(annotation):
     with pytest.raises(ValueError, match=r"tool function, parameter value: no JSON schema for .*; wanted str, int"):
         as_tool(made(annotation))
+
+
+@pytest.mark.parametrize("annotation", ["Nope", "math.nope", "int[1]", "1 +"])
+@pytest.mark.parametrize(("named", "where"), [("value", "parameter value"), ("return", "the returned value")])
+def test_a_type_that_cannot_be_read_is_refused_by_name(named, where, annotation):
+    function = made(int)
+    function.__annotations__[named] = annotation
+    with pytest.raises(ValueError, match=f"tool function, {where}: the type '.*' cannot be read: ") as error:
+        as_tool(function)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("default", [math.nan, math.inf, object(), {1}, "\ud800"])
+def test_a_default_that_is_no_json_is_refused_by_the_name_of_its_parameter(default):
+    with pytest.raises(ValueError, match=r"tool function, parameter value: the default .* is no JSON value"):
+        as_tool(made(float, default))
+
+
+def test_a_parameter_may_be_called_self():
+    def function(self: int) -> int:
+        """Itself."""
+        return self
+
+    assert as_tool(function).run(self=3) == 3
 
 
 def stars(*numbers: int) -> int:
@@ -117,6 +159,73 @@ def test_an_impossible_deadline_is_refused_at_once(monkeypatch):
 
     with pytest.raises(ValueError, match="deadline_s is a number of seconds above 0"):
         as_tool(unruly_tools.double, deadline_s=-1.0)
+
+
+# ---- what a tool returns ---------------------------------------------------------------------------------------------
+
+
+class Shouted(float):
+    """A number that is written otherwise, as those of array packages are."""
+
+    def __repr__(self):
+        return f"Shouted({float(self)})"
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+def returning(value):
+    def function():
+        """Gives a value."""
+        return value
+
+    return as_tool(function).run()
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        pytest.param(Shouted(1.5), 1.5, id="a kind of float"),
+        pytest.param(Level.HIGH, 3, id="a kind of int"),
+        pytest.param(Category.EMPTY, "empty", id="a kind of text"),
+        pytest.param("a\ud800", "a\\ud800", id="half a surrogate"),
+        pytest.param([{"\ud800": ["\\\udfff"]}], [{"\\ud800": ["\\\\udfff"]}], id="half a surrogate in a record"),
+        pytest.param([{1: 2, "a": (1, 2)}], [{"1": 2, "a": [1, 2]}], id="keys and tuples of a record"),
+        pytest.param(
+            (MappingProxyType({"a": MappingProxyType({})}),), [{"a": {}}], id="records that are mappings, but no dicts"
+        ),
+        pytest.param([{"a": Shouted(1.5), "b": Level.HIGH}], [{"a": 1.5, "b": 3}], id="numbers of a record"),
+    ],
+)
+def test_a_value_is_what_a_state_gives_back(value, stored):
+    returned = returning(value)
+    assert (repr(returned), json.loads(json.dumps(returned))) == (repr(stored), stored)
+
+
+@pytest.mark.parametrize("record", [{"a": math.nan}, {"a": object()}, {"a": {1}}, {(1, 2): 3}])
+def test_records_that_no_state_can_hold_are_a_bug_of_the_tool(record):
+    with pytest.raises(TypeError, match="tool function returned records that no state can hold: "):
+        returning([record])
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        ({"category": "bogus"}, "with category 'bogus'; wanted one of not_json, "),
+        ({"category": None}, "with category None"),
+        ({"category": Category.EMPTY, "hint": 5}, "with hint 5; wanted a text"),
+        ({"category": Category.EMPTY, "position": "x"}, "with position 'x'; wanted an index"),
+    ],
+)
+def test_a_refusal_that_is_none_is_a_bug_of_the_tool(refused, message):
+    with pytest.raises(TypeError, match=f"tool function refused {message}"):
+        returning(Refused(**refused))
+
+
+def test_a_refusal_is_stored_with_a_category_and_a_hint_that_is_text():
+    refused = returning(Refused(category="empty", hint="\ud800"))
+    assert (type(refused.category), refused.hint) == (Category, "\\ud800")
 
 
 # ---- toolbox ---------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ class Document:
 
 def read_documents(path: Path) -> list[Document]:
     """The documents of a JSONL file or of a folder; ConfigError in one line for what is none."""
-    if path.is_dir():
+    if os.path.isdir(path):  # False, too, for a path that no system takes
         documents = list(_of_folder(path))
         wanted = f"a folder with files in {', '.join(TEXT_FILES)}"
     else:
@@ -73,7 +74,10 @@ def _of_folder(folder: Path) -> Iterator[Document]:
         inside = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in inside.parts)
         if path.suffix.lower() in TEXT_FILES and not hidden and path.is_file():
-            yield Document(id=inside.as_posix(), title=None, text=_text(path))
+            name = inside.as_posix()
+            if _has_half_surrogate(name):
+                raise ConfigError(f"{folder}: the name {name!r} is not UTF-8; documents are named by it: rename it")
+            yield Document(id=name, title=None, text=_text(path))
 
 
 def _of_rows(path: Path) -> Iterator[Document]:
@@ -106,18 +110,23 @@ def _of_row(where: str, line: str) -> Document:
     title = row.get("title")
     if title is not None and not isinstance(title, str):
         raise ConfigError(f"{where}: title is {title!r:.60}; wanted a text, or none")
-    if any("\ud800" <= character <= "\udfff" for character in f"{name}{title}{row['text']}"):
+    if _has_half_surrogate(f"{name}{title}{row['text']}"):
         raise ConfigError(f"{where}: holds half a surrogate pair, which is no text; mend the file")
     return Document(id=str(name), title=title, text=row["text"])
+
+
+def _has_half_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _text(path: Path) -> str:
     """What a file holds, as text."""
     try:
         content = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
-            f"{path}: cannot be read: {error.strerror}; wanted a JSONL file, or a folder of Markdown and text"
+            f"{path}: cannot be read: {why}; wanted a JSONL file, or a folder of Markdown and text"
         ) from error
     if b"\0" in content:
         raise ConfigError(f"{path}: a binary file, or UTF-16; wanted text in UTF-8")

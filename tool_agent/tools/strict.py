@@ -34,7 +34,8 @@ STRICT_ARGUMENTS = {"comb": (2, 2), "factorial": (1, 1), "gcd": (2, 256), "round
 STRICT_FUNCTIONS = frozenset(STRICT_ARGUMENTS)
 
 TOKEN = re.compile(
-    r"[ \t]+|(?:[0-9]+(?:_[0-9]+)*\.?(?:[0-9]+(?:_[0-9]+)*)?|\.[0-9]+(?:_[0-9]+)*)(?:[eE][+-]?[0-9]+)?(?![A-Za-z_0-9])"
+    r"[ \t]+|(?:[0-9]+(?:_[0-9]+)*\.?(?:[0-9]+(?:_[0-9]+)*)?|\.[0-9]+(?:_[0-9]+)*)"
+    r"(?:[eE][+-]?[0-9]+)?(?![A-Za-z_0-9.])"
     r"|[A-Za-z_][A-Za-z_0-9]*|[-+*/%(),.<>=!&|^~@:;\[\]{}]"
 )
 """What reaches Python's parser: it warns on standard error about a number with a letter behind it and about escapes."""
