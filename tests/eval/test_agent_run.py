@@ -15,7 +15,7 @@ from veriward.eval.smollm2 import smollm2_path
 from veriward.eval.stage_report import compare_all
 from veriward.eval.tool_problems import frozen_twelve
 from veriward.tool_agent import toolbox
-from veriward.tool_agent.agent import AgentSettings, Gate
+from veriward.tool_agent.agent import AgentSettings, Gate, solve_many
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.faults import Action, Fault, FaultPlan, Interrupted
 from veriward.tool_agent.state import Phase
@@ -328,3 +328,31 @@ def test_a_real_model_completes_both_arms_without_a_network(problems, write_json
     assert all(1 <= len(row.read) <= 2 for row in tools.rows)
     with read_store(tmp_path / "run" / "tools") as store:
         assert set(store.phases().values()) == {Phase.COMPLETE}
+
+
+TOOL_TEMPLATE = (
+    "{% for tool in tools %}[tool {{ tool.function.name }}]{% endfor %}"
+    "{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}[assistant]"
+)
+
+
+@pytest.mark.slow
+def test_a_template_that_shows_tools_is_asked_through_transformers(tiny_model):
+    """A real, untrained model: what it writes is no call, and every phase is passed with the template's own roles."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from veriward.eval.generators import TransformersGenerator
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    tokenizer.chat_template = TOOL_TEMPLATE
+    generator = TransformersGenerator.from_loaded(
+        AutoModelForCausalLM.from_pretrained(tiny_model), tokenizer, name="tiny", batch_size=4
+    )
+    seen, tokenize = [], generator._tokenize
+    generator._tokenize = lambda prompt, kwargs: seen.append(tokenize(prompt, kwargs)[0]) or tokenize(prompt, kwargs)
+    settings = AgentSettings(reader="hermes", call_tokens=4, answer_tokens=4)
+    (state,) = solve_many(frozen_twelve().problems[:1], generator, toolbox(), settings=settings)
+    assert state.phase is Phase.COMPLETE
+    assert all(text.startswith("[tool calculator][tool python_expr][tool local_search][user]") for text in seen)
+    assert "[assistant]" in seen[1][:-11]
+    assert "[tool]Your call was not accepted." in seen[1]
