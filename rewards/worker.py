@@ -133,8 +133,10 @@ def main() -> int:
     try:
         channel.write(["ready", unlimited, rules_stamp()])
         progress = None if start["progress"] is None else Progress(start["progress"])
+        number = 0
         while True:
-            serve(channel, function, arm, start["deadline_s"], progress)
+            number += 1
+            serve(channel, function, arm, start["deadline_s"], progress, number)
     except (EOFError, OSError):
         return 0  # the parent is gone
     except MemoryError:
@@ -142,25 +144,27 @@ def main() -> int:
 
 
 class Progress:
-    """Which item of a batch is in work, in memory that a process leaves behind when it dies."""
+    """Which item is in work, in memory that a process leaves behind when it dies."""
 
-    _PLACE = struct.Struct("=i")
-    SIZE = _PLACE.size
-    NOT_BEGUN = -1
+    _POSITION = struct.Struct("=q")
+    SIZE = _POSITION.size
+    _SHIFT = 32
 
     def __init__(self, descriptor: int) -> None:
         """On a file of at least SIZE bytes that both processes have open."""
         self._memory = mmap.mmap(descriptor, self.SIZE)
 
-    @property
-    def place(self) -> int:
-        """Counted from 0; NOT_BEGUN before that."""
-        found: int = self._PLACE.unpack_from(self._memory)[0]
-        return found
+    def move(self, batch: int, place: int) -> None:
+        """
+        batch   how many batches this process has read, this one included
+        place   of the item, counted from 0; -1 while it prepares for them
+        """
+        self._POSITION.pack_into(self._memory, 0, (batch << self._SHIFT) | (place + 1))  # one write: never half of it
 
-    @place.setter
-    def place(self, value: int) -> None:
-        self._PLACE.pack_into(self._memory, 0, value)
+    def position(self) -> tuple[int, int]:
+        """The batch and the place as they were last said; (0, -1) before that."""
+        found: int = self._POSITION.unpack_from(self._memory)[0]
+        return found >> self._SHIFT, (found & ((1 << self._SHIFT) - 1)) - 1
 
     def close(self) -> None:
         self._memory.close()
@@ -172,11 +176,14 @@ def serve(
     arm: Callable[[float], None] | None,
     deadline_s: float,
     progress: Progress | None,
+    number: int,
 ) -> None:
     """One batch: the values leave in order, and which item is in work is known if this process dies."""
     if arm is not None:
         arm(PREPARE_CPU_S)
     items = channel.read()
+    if progress is not None:
+        progress.move(number, -1)
     try:
         prepare = getattr(function, "before_batch", None)
         if prepare is not None:
@@ -194,7 +201,7 @@ def serve(
     last = len(items) - 1
     for place, item in enumerate(items):
         if progress is not None:
-            progress.place = place
+            progress.move(number, place)
         if arm is not None:
             arm(deadline_s)
         started = time.perf_counter_ns()

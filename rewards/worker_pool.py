@@ -51,6 +51,12 @@ LEAST_MEMORY_MB = 256
 LARGEST_PIECE = 4 << 20
 """Bytes sent at a time, where it is more than one item."""
 
+TURN, LONGEST_TURN = 3, 50
+"""Chunks of one batch that a child takes in a row: while others wait, and at most. In between it may be replaced."""
+
+MOST_AHEAD = 1 << 15
+"""Bytes of items that a child is sent while it is busy: what it does not read must fit into its pipe."""
+
 LARGEST_CHUNK = 64
 """Items sent at a time; a caller with few items waits for at most this many of another's."""
 
@@ -265,11 +271,24 @@ class _Crew:
                 self._lock.wait()
             return None
 
-    def put(self, batch: Batch, places: range) -> None:
-        """These items have their results."""
+    def take_more(self, batch: Batch, taken: int) -> range:
+        """The next few items of a batch for the child that is at work on it, unless it is the turn of others."""
+        with self._lock:
+            turn = TURN if len(self._batches) > 1 else LONGEST_TURN
+            if self._closed or batch not in self._batches or taken >= turn:
+                return range(0)
+            start = batch.next
+            end = min(len(batch.items), start + self.share(batch))
+            batch.next = end
+            if end == len(batch.items):
+                self._batches.remove(batch)
+            return range(start, end)
+
+    def put(self, batch: Batch, count: int) -> None:
+        """So many of its items have their results."""
         with self._lock:
             self._resting += 1
-            batch.open -= len(places)
+            batch.open -= count
             if not batch.open:
                 batch.finished.set()
 
@@ -342,32 +361,49 @@ class _Member:
         while (taken := self._crew.take()) is not None:
             batch, places = taken
             try:
-                self._work(batch, places)
+                done = self._work(batch, places)
             except Exception as failure:  # noqa: BLE001  a thread has no one to raise to but its caller
                 self._crew.fail(batch, failure)
                 self._lose_child()  # it may be anywhere in what it was saying
             else:
-                self._crew.put(batch, places)
+                self._crew.put(batch, done)
             self._prepare_next()
         for child in (self._child, self._spare):
             if child is not None:
                 child.end()
 
-    def _work(self, batch: Batch, places: range) -> None:
+    def _work(self, batch: Batch, places: range) -> int:
+        """Find results for these items, and return how many there were with those that were taken on the way."""
         rest = deque((place, encoded(batch.items[place])) for place in places)
-        most, deaths = len(rest), 0.0
+        count, most, deaths = len(rest), len(rest), 0.0
+        chunks, may_send_ahead = 1, True
+
+        def more() -> list[bytes]:
+            """The next items of this batch; none where it is the turn of another, or where they are long."""
+            nonlocal count, chunks, may_send_ahead
+            if not may_send_ahead:
+                return []
+            following = [(place, encoded(batch.items[place])) for place in self._crew.take_more(batch, chunks)]
+            count += len(following)
+            chunks += 1
+            rest.extend(following)
+            items = [item for _, item in following]
+            may_send_ahead = sum(map(len, items)) <= MOST_AHEAD
+            return items if may_send_ahead else []
+
         while rest and batch.failure is None:
             child = self._ready_child()
             piece = _piece(rest, most)
+            may_send_ahead &= child.can_be_sent_ahead and len(piece) == len(rest)
             try:
-                for result in child.ask(piece):
+                for result in child.ask(piece, more):
                     batch.found[rest.popleft()[0]] = result
                     deaths = 0.0
             except Raised as raised:
                 item = _shortened(batch.items[rest[0][0]])
                 raise WorkerError(f"{self._crew.orders.function} raised on {item}\n{raised}") from None
             except Died as died:
-                self._child = None
+                self._child, may_send_ahead = None, False
                 if self._crew.closed:
                     raise WorkerError("the pool was closed") from None
                 self._crew.restarts += 1
@@ -383,6 +419,7 @@ class _Member:
                     place, _ = rest.popleft()
                     batch.found[place] = Lost(outcome=died.outcome, detail=died.detail, microseconds=died.microseconds)
                     deaths = 0.0
+        return count
 
     def _ready_child(self) -> WorkerProcess:
         """The child, or a fresh one in its place. Raises WorkerError where none starts."""

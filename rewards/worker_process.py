@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ PATIENCE_S = 10.0
 """Seconds in which a system that is short of processes, memory or descriptors may have some again."""
 
 SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+
+NEARLY_DONE = 8
+"""Items before the end of its work at which a child is sent more: near a millisecond."""
 
 OVERLOAD = 4
 """A child that got no processor may take this many deadlines by the clock, and never more than one of its own time."""
@@ -120,9 +124,13 @@ class WorkerProcess:
         self._due: float | None = time.monotonic() + START_LIMIT_S
         self._since = 0.0
         self._cpu = 0.0
+        self._batch = 0
+        """Number of the first batch that is not wholly answered, counted from 1."""
         self._begun = False
+        """The child is at work on an item of it."""
         self._answered = 0
-        self._late: int | None = None
+        """Items of it."""
+        self._late: tuple[int, int] | None = None
         """How many items were answered when the clock ran out."""
         self._total = 0
         self.is_ready = False
@@ -152,6 +160,11 @@ class WorkerProcess:
             )
 
     @property
+    def can_be_sent_ahead(self) -> bool:
+        """It says which item it is at, so that items of several batches can be told apart."""
+        return self._progress is not None
+
+    @property
     def pid(self) -> int:
         return self._process.pid
 
@@ -175,16 +188,17 @@ class WorkerProcess:
         self.is_ready = True
         return tuple(unlimited)
 
-    def ask(self, items: Sequence[bytes]) -> Iterator[Done]:
-        """Yield one Done an item, each of them JSON. Raises Died, or Raised where the function raised."""
-        data = frame(b"[" + b",".join(items) + b"]")
-        if self._progress is not None:
-            self._progress.place = Progress.NOT_BEGUN
-        self._begun, self._answered = False, 0
-        self._set_clock(self._cpu, START_LIMIT_S)  # it is waiting for work; only a frozen machine takes longer
+    def ask(self, items: Sequence[bytes], more: Callable[[], Sequence[bytes]]) -> Iterator[Done]:
+        """Yield one Done an item, each of them JSON. Raises Died, or Raised where the function raised.
+
+        more   further items, asked for shortly before these are done, so that the child need not wait for them
+        """
+        waiting = deque([len(items)])
+        """Items of each batch that the child has been sent and not answered."""
+        self._clock_for_next_batch()
         try:
-            self._channel.write_bytes(data)
-            while self._answered < len(items):
+            self._channel.write_bytes(_batch(items))
+            while waiting:
                 word, *content = self._channel.read()
                 if word == "raised":
                     raise Raised(content[0])
@@ -193,17 +207,33 @@ class WorkerProcess:
                     self._set_clock(self._cpu)
                     continue
                 values, cpu, resident = content
-                self._begun = True
                 self._answered += len(values)
-                self._set_clock(cpu)
+                waiting[0] -= len(values)
+                if waiting[0]:
+                    self._begun = True
+                    self._set_clock(cpu)
+                else:
+                    waiting.popleft()
+                    self._resident, self._cpu = resident, cpu
+                    self._stop_clock() if not waiting else self._clock_for_next_batch()
+                self._total += len(values)
                 for value, microseconds in values:
                     yield Done(value=value, microseconds=microseconds)
-                if resident is not None:
-                    self._resident = resident
+                if sum(waiting) <= NEARLY_DONE and len(waiting) < 2:
+                    following = more()
+                    if following:
+                        if not waiting:
+                            self._clock_for_next_batch()
+                        waiting.append(len(following))
+                        self._channel.write_bytes(_batch(following))
         except (EOFError, OSError):
             raise self._death() from None
-        self._total += len(items)
-        self._stop_clock()
+
+    def _clock_for_next_batch(self) -> None:
+        """It is waiting for work, or preparing for it: only a frozen machine takes longer than a start may."""
+        self._batch += 1
+        self._begun, self._answered = False, 0
+        self._set_clock(self._cpu, START_LIMIT_S)
 
     def _wait(self) -> None:
         """Until there is something to read. A process that the caller forked may hold the child's end open."""
@@ -229,7 +259,7 @@ class WorkerProcess:
             now = time.monotonic()
             if self._due is None:
                 return
-            if not self._begun and self._place() != Progress.NOT_BEGUN:
+            if not self._begun and self._place() is not None:
                 self._begun = True
                 self._since, self._due = now, now + self._orders.deadline_s
                 self._cpu = _processor_time(self.pid) or self._cpu
@@ -248,15 +278,16 @@ class WorkerProcess:
                 if left > 0.1 * deadline:
                     self._due = now + left
                     return
-            self._due, self._late = None, self._answered
+            self._due, self._late = None, (self._batch, self._answered)
         self._process.kill()
 
-    def _place(self) -> int:
-        """Of the item in work."""
+    def _place(self) -> int | None:
+        """Of the item in work, in the first batch that is not wholly answered; None where it is in none of them."""
         with suppress(ValueError):  # closed by the thread that saw it die
             if self._progress is not None:
-                return self._progress.place
-        return Progress.NOT_BEGUN
+                batch, place = self._progress.position()
+                return place if batch == self._batch and place >= 0 else None
+        return None
 
     def _death(self) -> Died:
         """What became of a process whose pipe is closed."""
@@ -268,8 +299,8 @@ class WorkerProcess:
             self._process.kill()
             code = self._process.wait()
         place = self._place()
-        self._begun |= place != Progress.NOT_BEGUN
-        late = self._late == self._answered or code == CPU_LIMIT
+        self._begun |= place is not None
+        late = self._late == (self._batch, self._answered) or code == CPU_LIMIT
         blame = Blame.BATCH if not self._begun else Blame.ITEM if late or self._late is None else Blame.NOBODY
         cause = self._cause(code)
         if late:
@@ -279,7 +310,7 @@ class WorkerProcess:
             Outcome.TIMEOUT if late else Outcome.CRASHED,
             cause,
             blame=blame,
-            ahead=max(0, place - self._answered),
+            ahead=0 if place is None else max(0, place - self._answered),
             by_itself=late or self._unresponsive or code != KILLED,
             microseconds=int((time.monotonic() - self._since) * 1e6) if blame is Blame.ITEM else 0,
         )
@@ -344,6 +375,10 @@ class _Link:
     """File descriptor of what the child writes."""
     send: Callable[[memoryview], int]
     close: Callable[[], None]
+
+
+def _batch(items: Sequence[bytes]) -> bytes:
+    return frame(b"[" + b",".join(items) + b"]")
 
 
 def _launched(
@@ -415,9 +450,7 @@ def _shared_progress() -> tuple[Progress | None, int | None]:
         descriptor = _number_above_streams(os.memfd_create("veriward-progress"))
         try:
             os.ftruncate(descriptor, Progress.SIZE)
-            progress = Progress(descriptor)
-            progress.place = Progress.NOT_BEGUN
-            return progress, descriptor
+            return Progress(descriptor), descriptor
         except (OSError, ValueError):
             os.close(descriptor)
     return None, None

@@ -598,3 +598,19 @@ def test_values_that_had_not_left_are_found_again(made):
     results = made().run([*range(50), "leave 3", *range(50)])
     assert [place for place, result in enumerate(results) if isinstance(result, Lost)] == [50]
     assert values(results) == [*range(50), Outcome.CRASHED, *range(50)]
+
+
+@pytest.mark.parametrize("bad", ["leave 3", "loop", "fail"])
+def test_an_item_that_was_sent_ahead_is_the_one_at_fault(made, bad):
+    """A child is sent its next items before it is done: chunks of 64, of which these are the second and the third."""
+    items = ["waste_time 0.0005"] * 64 + list(range(70)) + [bad] + list(range(70))
+    pool = made(deadline_s=0.5)
+    if bad == "fail":
+        with pytest.raises(WorkerError, match="misbehaving_functions:act raised on 'fail'"):
+            pool.run(items)
+    else:
+        results = pool.run(items)
+        assert [place for place, result in enumerate(results) if isinstance(result, Lost)] == [134]
+        assert values(results)[64:134] == list(range(70))
+        assert values(results)[135:] == list(range(70))
+    assert values(pool.run([1, 2])) == [1, 2]
