@@ -243,6 +243,8 @@ def test_what_is_under_way_at_an_error_is_waited_for_and_handed_over(server, con
     def reply(body):
         text = body["messages"][0]["content"]
         if text == "bad":
+            while len(server.asked) < 4:  # all of them are under way
+                time.sleep(0.01)
             return 400, {"error": {"message": "bad request"}}
         time.sleep(0.2)
         return 200, chat(text)
