@@ -215,7 +215,10 @@ class WorkerProcess:
                 else:
                     waiting.popleft()
                     self._resident, self._cpu = resident, cpu
-                    self._stop_clock() if not waiting else self._clock_for_next_batch()
+                    if waiting:
+                        self._clock_for_next_batch()
+                    else:
+                        self._stop_clock()
                 self._total += len(values)
                 for value, microseconds in values:
                     yield Done(value=value, microseconds=microseconds)
