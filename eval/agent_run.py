@@ -11,38 +11,31 @@ In each: run.json and the states (`tool_agent.store`), and summary.json once eve
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.loop import Progress, unreadable_references
-from veriward.eval.problems import Problem, ProblemSet, load_problems
+from veriward.eval.loop import OnProgress, Progress, describe_contract
+from veriward.eval.problems import Problem, ProblemSet
+from veriward.eval.runs import SUMMARY, Run, describe_problems, read_run, run_problems, write_problems
 from veriward.eval.stage_report import StageReport
 from veriward.eval.stages import problem_stages
-from veriward.eval.tool_problems import NAME, frozen_twelve
-from veriward.rewards import CONTRACTS, get_contract
 from veriward.tool_agent.agent import WIDTH, AgentSettings, Gate, describe_agent, solve_many
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.faults import NO_FAULTS, FaultPlan
 from veriward.tool_agent.files import TEMPORARY, cannot_write, to_json, write_whole
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt
 from veriward.tool_agent.run_header import RUN, refuse_unreachable
-from veriward.tool_agent.state import Phase, ProblemState, read_state
-from veriward.tool_agent.store import Durability, Kind, StateReader, open_store, read_store
+from veriward.tool_agent.state import Phase
+from veriward.tool_agent.store import Durability, Kind, open_store
 from veriward.tool_agent.toolbox import Toolbox
 
 PLAIN, TOOLS = "plain", "tools"
-SUMMARY = "summary.json"
 EXPECTED = "expected_tool"
 """Column of a problem that names the tool it is made for."""
 PART = ".part"
 """What the name of a folder ends with that is no run yet."""
-
-OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +57,10 @@ def describe_agent_run(
     generator: Generator, problems: ProblemSet, toolbox: Toolbox, settings: AgentSettings
 ) -> dict[str, object]:
     """Everything that decides a run, as run.json holds it."""
-    if settings.contract not in CONTRACTS:
-        raise ConfigError(f"unknown contract {settings.contract!r}; wanted one of {', '.join(CONTRACTS)}")
+    describe_contract(settings.contract)
     return {
         **describe_agent(generator, toolbox, settings),
-        "problems": {
-            "name": problems.name,
-            "sha256": problems.sha256,
-            "expected_tools": hash_expected(problems),
-            "count": len(problems),
-            "question_column": problems.question_column,
-            "reference_column": problems.reference_column,
-        },
+        "problems": describe_problems(problems),
     }
 
 
@@ -104,16 +89,18 @@ def run_agent(
     raises   ConfigError for settings that cannot work, and for a folder that holds another run
     """
     need("scipy", extra="eval", purpose="a report by stage")
-    expected = expected_tools(problems, toolbox.tools if settings.tools else None)
+    expected_tools(problems.name, problems.problems, toolbox.tools if settings.tools else None)
     described = describe_agent_run(generator, problems, toolbox, settings)
     refuse_untaught_model(generator, settings)
-    asked, unreadable = readable(problems, settings.contract)
+    wanted = run_problems(problems, settings.contract)
+    asked = wanted.asked
     folder = Path(out_dir)
     with open_store(
         folder, described, kind=kind, durability=durability, continue_under=continue_under, faults=faults
     ) as store:
         if store.took_over is not None:
             notice(store.took_over)
+        write_problems(folder, wanted)
         complete = {name for name, phase in store.phases().items() if phase == Phase.COMPLETE}
         reused = sum(problem.id in complete for problem in asked)
         if reused < len(asked):
@@ -121,13 +108,16 @@ def run_agent(
         progress = Progress(total=len(asked), reused=reused)
         watched = _Watched(generator, progress, on_progress)
         states = solve_many(asked, watched, toolbox, settings=settings, store=store, faults=faults, width=width)
-        report = report_of(
-            store, _counted(states, progress, on_progress), asked, expected, unreadable, run_name(folder)
-        )
-        try:
-            write_whole(folder / SUMMARY, to_json(report.to_row()))
-        except OSError as error:
-            raise cannot_write(folder / SUMMARY, error) from error
+        for state in states:
+            progress.add(outcome=str(state.outcome), truncated=state.answers[-1].generation.truncated)
+            if on_progress is not None:
+                on_progress(progress)
+        set_aside = tuple(store.set_aside)
+    report = replace(report_of(read_run(folder)), set_aside=set_aside)
+    try:
+        write_whole(folder / SUMMARY, to_json(report.to_row()))
+    except OSError as error:
+        raise cannot_write(folder / SUMMARY, error) from error
     return AgentRun(folder=folder, report=report, reused=reused)
 
 
@@ -166,58 +156,32 @@ def refuse_untaught_model(generator: Generator, settings: AgentSettings) -> None
         raise ConfigError(f"{generator.name}: the reader openai reads what a server sends; use native or hermes")
 
 
-def expected_tools(problems: ProblemSet, known: Iterable[str] | None) -> dict[str, str | None]:
+def expected_tools(name: str, problems: Iterable[Problem], known: Iterable[str] | None) -> dict[str, str | None]:
     """Problem id to the tool that it names; None where it names none. `known` are the tools of this run, if any."""
     found: dict[str, str | None] = {}
-    for problem in problems.problems:
+    for problem in problems:
         tool = problem.columns.get(EXPECTED)
         if tool is not None and (not isinstance(tool, str) or (known is not None and tool not in known)):
             wanted = "the name of a tool" if known is None else f"one of {', '.join(known)}"
             raise ConfigError(
-                f"{problems.name}, problem {problem.id}: {EXPECTED} {tool!r}; wanted {wanted}, or add it with --tool"
+                f"{name}, problem {problem.id}: {EXPECTED} {tool!r}; wanted {wanted}, or add it with --tool"
             )
         found[problem.id] = tool
     return found
 
 
-def hash_expected(problems: ProblemSet) -> str:
-    """Over the tool that each problem names; of the rates by tool, and not of what is asked."""
-    named = [[identity, tool] for identity, tool in expected_tools(problems, None).items()]
-    return hashlib.sha256(json.dumps(named).encode("ascii")).hexdigest()
-
-
-def readable(problems: ProblemSet, contract: str) -> tuple[list[Problem], dict[str, str]]:
-    """The problems that can be asked, and the ids of the others with the reason."""
-    unreadable = unreadable_references(problems, contract)
-    asked = [problem for problem in problems.problems if problem.id not in unreadable]
-    if not asked:
-        raise ConfigError(
-            f"{problems.name}: no reference can be read under contract {contract}: {next(iter(unreadable.values()))}; "
-            f"is {problems.reference_column!r} the bare final answer?"
-        )
-    return asked, unreadable
-
-
-def report_of(
-    store: StateReader,
-    states: Iterable[ProblemState],
-    asked: Sequence[Problem],
-    expected: Mapping[str, str | None],
-    unreadable: Mapping[str, str],
-    name: str,
-) -> StageReport:
-    """The report of complete states, in the order of the problems."""
-    contract: Any = store.settings["contract"]
-    rows = {row.problem: row for row in problem_stages(states, expected, contract["name"], contract["fingerprint"])}
+def report_of(run: Run) -> StageReport:
+    """The report of a run's complete states, in the order of the problems."""
+    expected = expected_tools(run.settings["problems"]["name"], run.set.problems, None)
     return StageReport(
-        name=name,
-        settings=store.settings,
-        fingerprint=store.fingerprint,
-        continued_under=store.header.continued_under,
-        rows=tuple(rows[problem.id] for problem in asked if problem.id in rows),
-        missing=tuple(problem.id for problem in asked if problem.id not in rows),
-        unreadable=unreadable,
-        set_aside=tuple(store.set_aside),
+        name=run.name,
+        settings=run.settings,
+        fingerprint=run.fingerprint,
+        continued_under=run.continued_under,
+        rows=tuple(problem_stages(run.states, expected, *run.contract)),
+        missing=run.missing,
+        unreadable=run.set.unreadable,
+        set_aside=run.set_aside,
     )
 
 
@@ -241,28 +205,15 @@ class _Watched:
         *,
         on_finished: Callable[[Finished], None] | None = None,
         **arguments: Any,
-    ) -> list[list[Generation]]:
+    ) -> list[Generation]:
         def counted(finished: Finished) -> None:
             if on_finished is not None:
                 on_finished(finished)
-            self._progress.tokens += sum(len(one.token_ids) for _, written in finished for one in written)
+            self._progress.tokens += sum(generation.tokens for _, generation in finished)
             if self._on_progress is not None:
                 self._on_progress(self._progress)
 
         return self._generator.generate(prompts, on_finished=counted, **arguments)
-
-
-def _counted(
-    states: Iterable[ProblemState], progress: Progress, on_progress: OnProgress | None
-) -> Iterator[ProblemState]:
-    """The states as they come, each counted."""
-    for state in states:
-        progress.finished += 1
-        progress.truncated += state.answers[-1].generation.truncated
-        progress.outcomes[str(state.outcome)] += 1
-        if on_progress is not None:
-            on_progress(progress)
-        yield state
 
 
 # ------------------------------------------------------------------------------------------------------ read again
@@ -298,70 +249,9 @@ def half_copied(run: Path) -> bool:
     return run.name.startswith(TEMPORARY) or run.name.endswith(PART)
 
 
-def run_name(path: Path) -> str:
-    """Of a run in a report, unlike that of any other in its folder."""
-    place = Path(os.path.abspath(path))
-    return place.stem if place.suffix == ".jsonl" else place.name
-
-
 def read_agent_run(path: Path, problems: str | None = None) -> StageReport:
     """The report of one run, complete or not; nothing is changed, and nothing asked."""
-    with read_store(path) as store:
-        settings: Any = store.settings
-        if not {"agent", "contract", "problems"} <= settings.keys() or "name" not in settings["problems"]:
-            raise ConfigError(f"{path}: is no run of a problem set; wanted the folder of a `veriward agent`")
-        contract = settings["contract"]
-        refuse_other_contract(path, contract)
-        problem_set = asked_problems(path, settings["problems"], problems)
-        asked, unreadable = readable(problem_set, contract["name"])
-        known = {problem.id for problem in asked}
-        states = (state for state in complete_states(store) if state.problem in known)
-        return report_of(store, states, asked, expected_tools(problem_set, None), unreadable, run_name(path))
-
-
-def complete_states(store: StateReader) -> Iterator[ProblemState]:
-    for row in store.rows():
-        if row["phase"] == Phase.COMPLETE:
-            state = read_state(row)
-            if isinstance(state, str):
-                store.set_aside.append(f"{row['problem']['id']}: {state}")
-            else:
-                yield state
-
-
-def refuse_other_contract(path: Path, contract: Mapping[str, str]) -> None:
-    name, wanted = contract["name"], contract["fingerprint"]
-    here = get_contract(name).fingerprint if name in CONTRACTS else None
-    if here != wanted:
-        raise ConfigError(
-            f"{path}: graded under contract {name} with fingerprint {wanted}, and this version has {here}; "
-            "use the version that wrote it"
-        )
-
-
-def asked_problems(path: Path, described: Mapping[str, Any], given: str | None) -> ProblemSet:
-    """The problem set that a run was asked, read again and compared."""
-    name = given or str(described["name"])
-    try:
-        problems = problem_set_named(name, described.get("question_column"), described.get("reference_column"))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: its problems cannot be read; name them with --problems: {error}") from error
-    if problems.sha256 != described["sha256"]:
-        raise ConfigError(
-            f"{path}: was asked other problems: {name} has sha256 {problems.sha256[:12]}…, the run "
-            f"{described['sha256'][:12]}…; name the right ones with --problems"
-        )
-    tools, wanted = hash_expected(problems), described.get("expected_tools")
-    if wanted not in (None, tools):  # None: written by who names no tools
-        raise ConfigError(
-            f"{path}: was asked problems for other tools: the column {EXPECTED} of {name} has sha256 {tools[:12]}…, "
-            f"the run's {wanted[:12]}…; put it back, or name the right problems with --problems"
-        )
-    return problems
-
-
-def problem_set_named(name: str, question_column: str | None = None, reference_column: str | None = None) -> ProblemSet:
-    """The frozen twelve by their name, or what `load_problems` reads."""
-    if name == NAME:
-        return frozen_twelve()
-    return load_problems(name, question_column=question_column, reference_column=reference_column)
+    run = read_run(path, problems)
+    if not run.agent:
+        raise ConfigError(f"{path}: is no run of the tool agent; wanted the folder of a `veriward agent`")
+    return report_of(run)

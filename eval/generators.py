@@ -29,9 +29,8 @@ DEFAULT_BATCH_SIZE = 16
 class Job:
     """One response to be written: one row of a batch."""
 
-    prompt: int
-    """Index into the prompts of the call."""
-    sample: int
+    index: int
+    """Of its prompt in the call."""
     token_ids: list[int]
     limit: int
     """New tokens at most: max_new_tokens, or what the model's context leaves; under 1 where it leaves nothing."""
@@ -108,49 +107,47 @@ class TransformersGenerator:
         self,
         prompts: Sequence[Prompt],
         *,
-        samples: int = 1,
+        sample_numbers: Sequence[int] | None = None,
         temperature: float = 0.0,
         max_new_tokens: int,
         seed: int,
         stop: Sequence[str] = (),
         chat_template_kwargs: Mapping[str, object] | None = None,
         on_finished: Callable[[Finished], None] | None = None,
-    ) -> list[list[Generation]]:
+    ) -> list[Generation]:
         """See `Generator`. The longest prompts come first: a lack of memory shows at once, not after hours."""
-        check_request(samples, temperature, max_new_tokens)
+        check_request(temperature, max_new_tokens)
+        results: dict[int, Generation] = {}
+
+        def hand_over(finished: Finished) -> None:
+            results.update(finished)
+            if on_finished is not None and finished:
+                on_finished(finished)
+
+        numbers = numbers_of(prompts, sample_numbers)
+        template = chat_template_kwargs or {}
         jobs = [
-            job
+            self._job(index, prompt, numbers[index] if temperature > 0 else None, max_new_tokens, seed, template)
             for index, prompt in enumerate(prompts)
-            for job in self._jobs(index, prompt, samples, temperature, max_new_tokens, seed, chat_template_kwargs or {})
         ]
-        jobs.sort(key=lambda job: (-len(job.token_ids), job.prompt, job.sample))
-        results: list[list[Generation]] = [[] for _ in prompts]
-        full = {job.prompt for job in jobs if job.limit < 1}
-        for index in full:
-            results[index] = [NO_ROOM] * samples
-        if full and on_finished is not None:
-            on_finished([(index, results[index]) for index in sorted(full)])
-        jobs = [job for job in jobs if job.prompt not in full]
+        hand_over([(job.index, NO_ROOM) for job in jobs if job.limit < 1])
+        jobs = sorted((job for job in jobs if job.limit >= 1), key=lambda job: -len(job.token_ids))
         with ready_to_generate(self._model):
             for start in range(0, len(jobs), self.batch_size):
                 batch = jobs[start : start + self.batch_size]
-                for job, generation in zip(batch, self._write(batch, temperature, stop), strict=True):
-                    results[job.prompt].append(generation)
-                if on_finished is not None:
-                    done = [job.prompt for job in batch if job.sample == samples - 1]
-                    on_finished([(index, results[index]) for index in done])
-        return results
+                written = self._write(batch, temperature, stop)
+                hand_over([(job.index, generation) for job, generation in zip(batch, written, strict=True)])
+        return [results[index] for index in range(len(prompts))]
 
-    def _jobs(
+    def _job(
         self,
         index: int,
         prompt: Prompt,
-        samples: int,
-        temperature: float,
+        sample: int | None,
         max_new_tokens: int,
         seed: int,
         chat_template_kwargs: Mapping[str, object],
-    ) -> Iterator[Job]:
+    ) -> Job:
         text, token_ids = self._tokenize(prompt, chat_template_kwargs)
         context = self._context()
         limit = max_new_tokens if context is None else min(max_new_tokens, context - len(token_ids))
@@ -159,9 +156,8 @@ class TransformersGenerator:
                 f"{self.name}: a prompt has {len(token_ids)} tokens and the model's context {context}; "
                 f"take the problem out, or another model; it begins {text[:60]!r}"
             )
-        for sample in range(samples):
-            sample_seed = derive_seed(seed, text, sample) if temperature > 0 else None
-            yield Job(prompt=index, sample=sample, token_ids=token_ids, limit=limit, seed=sample_seed)
+        sample_seed = None if sample is None else derive_seed(seed, text, sample)
+        return Job(index=index, token_ids=token_ids, limit=limit, seed=sample_seed)
 
     def _tokenize(self, prompt: Prompt, chat_template_kwargs: Mapping[str, object]) -> tuple[str, list[int]]:
         """The text in front of the model and its tokens; a chat template brings its own special tokens."""
@@ -334,14 +330,26 @@ def check_batch_size(batch_size: int) -> None:
         raise ConfigError(f"batch_size must be at least 1, got {batch_size}")
 
 
-def check_request(samples: int, temperature: float, max_new_tokens: int) -> None:
+def numbers_of(prompts: Sequence[Prompt], sample_numbers: Sequence[int] | None) -> Sequence[int]:
+    """The number of every prompt's sample."""
+    if sample_numbers is None:
+        return [0] * len(prompts)
+    if len(sample_numbers) != len(prompts):
+        raise ValueError(f"{len(prompts)} prompts and {len(sample_numbers)} sample numbers; wanted one for each")
+    return sample_numbers
+
+
+def check_samples(samples: int, temperature: float) -> None:
     if samples < 1:
         raise ConfigError(f"samples must be at least 1, got {samples}")
-    if not 0 <= temperature < float("inf"):
-        raise ConfigError(f"temperature must be 0 (greedy) or above, got {temperature}")
     if samples > 1 and temperature == 0:
         raise ConfigError(
             f"{samples} samples at temperature 0 are the same response {samples} times; raise temperature"
         )
+
+
+def check_request(temperature: float, max_new_tokens: int) -> None:
+    if not 0 <= temperature < float("inf"):
+        raise ConfigError(f"temperature must be 0 (greedy) or above, got {temperature}")
     if max_new_tokens < 1:
         raise ConfigError(f"max_new_tokens must be at least 1, got {max_new_tokens}")

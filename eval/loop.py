@@ -1,39 +1,56 @@
-"""The one evaluation loop: problems to prompts, to responses, to verdicts, to rows on disk, to a summary.
+"""The one evaluation loop: problems to prompts, to responses, to verdicts, to stored states, to a summary.
 
+A response is stored with its verdict as soon as the generator hands it over, one state for each (`tool_agent.store`),
+so that a run that is stopped, killed or out of disk goes on as if nothing had been: what is stored is not asked again.
 The reference of a problem meets its response only in `verify_many`, after the response is written.
+
+Runs with tools and corrections go through `agent_run.run_agent`: the same problems, generators, verifier and store.
 """
 
 from __future__ import annotations
 
 import platform
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from queue import SimpleQueue
+from types import TracebackType
+from typing import NamedTuple, Self
 
-from veriward.eval.generators import check_request
-from veriward.eval.metrics import Summary, summarise
+from veriward.eval.generators import check_request, check_samples
+from veriward.eval.metrics import Summary, summarise_run
 from veriward.eval.problems import Problem, ProblemSet
 from veriward.eval.prompting import PromptTemplate
-from veriward.eval.run_folder import Row, RunFolder
-from veriward.rewards import (
-    CONTRACTS,
-    DEFAULT,
-    Outcome,
-    Verdict,
-    check_reference,
-    fields_for,
-    get_contract,
-    verify_many,
+from veriward.eval.runs import (
+    SUMMARY,
+    Row,
+    Run,
+    describe_problems,
+    read_run,
+    response_key,
+    run_problems,
+    write_problems,
 )
+from veriward.rewards import CONTRACTS, DEFAULT, Outcome, Verdict, get_contract, verify_many
+from veriward.tool_agent.agent import to_verify
 from veriward.tool_agent.errors import ConfigError
+from veriward.tool_agent.files import cannot_write, to_json, write_whole
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt, storable
+from veriward.tool_agent.state import AnswerAttempt, Phase, ProblemState, content_sha256
+from veriward.tool_agent.store import Durability, Kind, StateStore, open_store
 
-LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "sympy", "python-flint")
+LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "vllm", "sympy", "python-flint")
 """Whose versions can change a response or a verdict."""
+
+AT_ONCE = 256
+"""Responses verified in one call."""
+WRITERS = 8
+"""States on their way to the disk at the same time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,7 +59,7 @@ class Progress:
 
     total: int
     """Responses that the run needs."""
-    reused: int
+    reused: int = 0
     """Of these, stored by an earlier start of the same run."""
     finished: int = 0
     """Responses verified and stored, the reused ones included."""
@@ -51,21 +68,27 @@ class Progress:
     truncated: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, rows: Sequence[Row]) -> None:
-        self.finished += len(rows)
-        self.truncated += sum(row["truncated"] for row in rows)
-        self.outcomes.update(row["outcome"] for row in rows)
+    def add(self, *, outcome: str, truncated: bool) -> None:
+        self.finished += 1
+        self.truncated += truncated
+        self.outcomes[outcome] += 1
+
+
+OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalResult:
     folder: Path
+    run: Run
     summary: Summary
-    rows: list[Row]
-    """One per response, in the order of the problems; the keys are those of `make_row`."""
     reused: int
-    """How many of the rows were stored by an earlier start."""
-    settings: Mapping[str, object]
+    """How many responses were stored by an earlier start."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """One per response, in the order of the problems and their samples; see `runs.answer_row`."""
+        return self.run.rows
 
 
 def evaluate(
@@ -80,14 +103,20 @@ def evaluate(
     max_new_tokens: int = 512,
     seed: int = 0,
     stop: Sequence[str] = (),
-    on_progress: Callable[[Progress], None] | None = None,
+    kind: Kind = "files",
+    durability: Durability = "power",
+    on_progress: OnProgress | None = None,
+    notice: Callable[[str], None] = lambda line: None,
 ) -> EvalResult:
-    """Ask every problem, verify every response, and leave the rows and their summary in `out_dir`.
+    """Ask every problem, verify every response, and leave the states and their summary in `out_dir`.
 
     Started again with the same settings it goes on where it was stopped: what is stored is not asked again.
     References that the contract cannot read are found first; their problems are left out and listed.
 
     temperature   0 is greedy; above 0 each of the `samples` responses is drawn from a seed of its own
+    kind          'files', one a response, or 'sqlite' for large sets
+    durability    'power': a stored response survives a power failure; 'process': the end of the process
+    notice        is told, in a line, what was found on the way in: the lock of a dead writer, a damaged state
     raises        ConfigError for settings that cannot work, and for a folder that holds another run
     """
     settings = describe_run(
@@ -101,46 +130,68 @@ def evaluate(
         seed=seed,
         stop=stop,
     )
-    unreadable = unreadable_references(problems, contract)
-    asked = [problem for problem in problems.problems if problem.id not in unreadable]
-    if not asked:
-        first, reason = next(iter(unreadable.items()))
-        raise ConfigError(
-            f"{problems.name}: none of its {len(problems)} references can be read under contract {contract}; "
-            f"the first, of problem {first}: {reason}; is {problems.reference_column!r} the bare final answer?"
-        )
-    with RunFolder(out_dir, settings, samples=samples) as folder:
-        reused = len(folder.rows)
-        known = {problem.id for problem in asked}
-        foreign = next((row["id"] for row in folder.rows if row["id"] not in known), None)
-        if foreign is not None:
-            raise ConfigError(
-                f"{out_dir}: holds a response to {foreign!r}, which is no problem of this set; choose another"
-            )
-        progress = Progress(total=len(asked) * samples, reused=reused)
-        progress.add(folder.rows)
-        stored = {row["id"] for row in folder.rows}
-        pending = [problem for problem in asked if problem.id not in stored]
-        prompts = [template.render(problem.question) for problem in pending]
+    asked = run_problems(problems, contract)
+    folder = Path(out_dir)
+    with open_store(folder, settings, kind=kind, durability=durability) as store:
+        if store.took_over is not None:
+            notice(store.took_over)
+        write_problems(folder, asked)
+        progress = Progress(total=len(asked.asked) * samples)
+        stored = count_stored(store, progress)
+        for line in store.set_aside:
+            notice(f"set aside and asked anew, a state that could not be read: {line}")
+        pending = [
+            Ask(problem, template.render(problem.question), sample, response_key(problem.id, sample, samples))
+            for problem in asked.asked
+            for sample in range(samples)
+            if response_key(problem.id, sample, samples) not in stored
+        ]
         if on_progress is not None:
             on_progress(progress)
         if pending:
-            generator.generate(
-                prompts,
-                samples=samples,
-                temperature=temperature,
-                max_new_tokens=max_new_tokens,
-                seed=seed,
-                stop=stop,
-                chat_template_kwargs=template.chat_template_kwargs,
-                on_finished=Recorder(pending, prompts, folder, contract, progress, on_progress),
-            )
-        rows = in_order(folder.rows, asked)
-        if len(rows) != progress.total:
-            raise RuntimeError(f"{generator.name}: handed over {len(rows)} of {progress.total} responses")
-        summary = summarise(rows, contract=contract, samples=samples, unreadable=unreadable)
-        folder.write_summary({**summary.to_row(), "contract_fingerprint": get_contract(contract).fingerprint})
-    return EvalResult(folder=Path(out_dir), summary=summary, rows=rows, reused=reused, settings=settings)
+            (folder / SUMMARY).unlink(missing_ok=True)
+            with Recorder(pending, store, contract, progress, on_progress) as recorder:
+                generator.generate(
+                    [ask.prompt for ask in pending],
+                    sample_numbers=[ask.sample for ask in pending],
+                    temperature=temperature,
+                    max_new_tokens=max_new_tokens,
+                    seed=seed,
+                    stop=stop,
+                    chat_template_kwargs=template.chat_template_kwargs,
+                    on_finished=recorder,
+                )
+    return finish(folder, reused=progress.reused, name=generator.name)
+
+
+def finish(folder: Path, *, reused: int, name: str) -> EvalResult:
+    """A whole run read back, with its summary."""
+    run = read_run(folder)
+    if run.missing:
+        raise RuntimeError(f"{name}: {len(run.missing)} responses were never handed over; the first: {run.missing[0]}")
+    return EvalResult(folder=folder, run=run, summary=write_summary(run), reused=reused)
+
+
+def write_summary(run: Run) -> Summary:
+    """Made of what is stored, and of nothing else."""
+    summary = summarise_run(run)
+    try:
+        write_whole(run.path / SUMMARY, to_json(summary.to_row()))
+    except OSError as error:
+        raise cannot_write(run.path / SUMMARY, error) from error
+    return summary
+
+
+def count_stored(store: StateStore, progress: Progress) -> set[str]:
+    """The keys of what an earlier start stored; each is counted."""
+    stored = set()
+    for row in store.rows():
+        if row["phase"] != Phase.COMPLETE:
+            continue
+        stored.add(row["problem"]["id"])
+        progress.add(outcome=row["outcome"], truncated=row["answers"][-1]["finish_reason"] == "length")
+    progress.reused = len(stored)
+    return stored
 
 
 def describe_run(
@@ -155,21 +206,14 @@ def describe_run(
     seed: int,
     stop: Sequence[str] = (),
 ) -> dict[str, object]:
-    """Everything that decides the rows of a run, as it is written to settings.json and compared on a restart."""
-    if contract not in CONTRACTS:
-        raise ConfigError(f"unknown contract {contract!r}; wanted one of {', '.join(CONTRACTS)}")
-    check_request(samples, temperature, max_new_tokens)
+    """Everything that decides the responses and verdicts of a run, as run.json holds it and a restart compares it."""
+    check_samples(samples, temperature)
+    check_request(temperature, max_new_tokens)
     return {
         "generator": dict(generator.settings),
-        "problems": {
-            "name": problems.name,
-            "sha256": problems.sha256,
-            "count": len(problems),
-            "question_column": problems.question_column,
-            "reference_column": problems.reference_column,
-        },
+        "problems": describe_problems(problems),
         "prompt": dict(template.settings),
-        "contract": {"name": contract, "fingerprint": get_contract(contract).fingerprint},
+        "contract": describe_contract(contract),
         "generation": {
             "samples": samples,
             "temperature": temperature,
@@ -181,101 +225,138 @@ def describe_run(
     }
 
 
-def unreadable_references(problems: ProblemSet, contract: str) -> dict[str, str]:
-    """Problem id to the reason its reference cannot be read; known before any response exists."""
-    reasons = {
-        problem.id: check_reference(problem.reference, contract=contract, **fields_for(contract, problem.columns))
-        for problem in problems.problems
-    }
-    return {identity: reason.value for identity, reason in reasons.items() if reason is not None}
+def describe_contract(contract: str) -> dict[str, str]:
+    if contract not in CONTRACTS:
+        raise ConfigError(f"unknown contract {contract!r}; wanted one of {', '.join(CONTRACTS)}")
+    return {"name": contract, "fingerprint": get_contract(contract).fingerprint}
 
 
-class Recorder:
-    """What happens to finished responses: verdict, row, disk, progress. Called by the generator."""
-
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        prompts: Sequence[Prompt],
-        folder: RunFolder,
-        contract: str,
-        progress: Progress,
-        on_progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self._problems, self._prompts, self._folder, self._contract = problems, prompts, folder, contract
-        self._progress, self._on_progress = progress, on_progress
-        self._since = time.perf_counter()
-
-    def __call__(self, finished: Finished) -> None:
-        responses = sum(len(generations) for _, generations in finished)
-        if not responses:
-            return
-        seconds = round((time.perf_counter() - self._since) / responses, 4)
-        answers = [
-            Answer(self._problems[index], self._prompts[index], sample, generation)
-            for index, generations in finished
-            for sample, generation in enumerate(generations)
-        ]
-        verdicts = verify_many([answer.to_verify(self._contract) for answer in answers], contract=self._contract)
-        rows = [make_row(answer, verdict, seconds) for answer, verdict in zip(answers, verdicts, strict=True)]
-        self._folder.append(rows)
-        self._progress.tokens += sum(row["tokens"] for row in rows)
-        self._progress.add(rows)
-        if self._on_progress is not None:
-            self._on_progress(self._progress)
-        self._since = time.perf_counter()
-
-
-class Answer(NamedTuple):
-    """One response to one problem."""
+class Ask(NamedTuple):
+    """One response that is to be written."""
 
     problem: Problem
     prompt: Prompt
     sample: int
+    key: str
+
+
+class Answer(NamedTuple):
+    """One response as it was handed over."""
+
+    ask: Ask
     generation: Generation
-
-    @property
-    def text(self) -> str:
-        return storable(self.generation.text)
-
-    def to_verify(self, contract: str) -> dict[str, object]:
-        return {
-            "response": self.text,
-            "reference": self.problem.reference,
-            "truncated": self.generation.truncated,
-            **fields_for(contract, self.problem.columns),
-        }
+    seconds: float
+    """The time of its batch, shared out evenly among its responses."""
 
 
-def make_row(answer: Answer, verdict: Verdict, seconds: float) -> Row:
-    """One response with its verdict: the line of rows.jsonl.
+class Recorder:
+    """What happens to finished responses: verdict, state, disk, progress. The generator calls it and writes on.
 
-    `seconds` is the time of the batch, shared out evenly among its responses.
+    It works in a thread of its own, so that a fast engine does not wait for the verifier and the disk; several states
+    are written at a time, since a disk flushes many files in the time of one. What waits when the process is killed is
+    asked again; a run that ends otherwise, by Ctrl-C too, stores it first. An error ends the generation.
     """
-    problem, prompt, sample, generation = answer
+
+    def __init__(
+        self,
+        asks: Sequence[Ask],
+        store: StateStore,
+        contract: str,
+        progress: Progress,
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._asks, self._store, self._contract = asks, store, contract
+        self._progress, self._on_progress = progress, on_progress
+        self._waiting: SimpleQueue[list[Answer] | None] = SimpleQueue()
+        self._error: BaseException | None = None
+        self._since = time.perf_counter()
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self._thread.start()
+
+    def __call__(self, finished: Finished) -> None:
+        if self._error is not None:
+            raise self._error
+        seconds = round((time.perf_counter() - self._since) / max(1, len(finished)), 4)
+        self._waiting.put([Answer(self._asks[index], as_stored(generation), seconds) for index, generation in finished])
+        self._since = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Everything that was handed over is stored, or the error that kept it from being is raised."""
+        self._waiting.put(None)
+        self._thread.join()
+        if self._error is not None and self._error is not error:
+            raise self._error
+
+    def _work(self) -> None:
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="store") as writers:
+            while (answers := self._next()) is not None:
+                try:
+                    self._record(answers, writers)
+                except BaseException as error:  # noqa: BLE001  raised where the generator hands over
+                    self._error = error
+                    return
+
+    def _next(self) -> list[Answer] | None:
+        """All that waits, up to a size; None at the end."""
+        answers = self._waiting.get()
+        while answers is not None and len(answers) < AT_ONCE and not self._waiting.empty():
+            more = self._waiting.get()
+            if more is None:
+                self._waiting.put(None)
+                break
+            answers = [*answers, *more]
+        return answers
+
+    def _record(self, answers: Sequence[Answer], writers: Executor) -> None:
+        verdicts = verify_many(
+            [to_verify(answer.generation, answer.ask.problem, self._contract) for answer in answers],
+            contract=self._contract,
+        )
+        for answer, verdict in zip(answers, verdicts, strict=True):
+            refuse_unread_reference(answer.ask.problem, verdict)
+        states = [self._state(answer, verdict) for answer, verdict in zip(answers, verdicts, strict=True)]
+        list(writers.map(lambda state: self._store.write(state.problem, state.to_row()), states))
+        for state in states:
+            generation = state.answers[-1].generation
+            self._progress.tokens += generation.tokens
+            self._progress.add(outcome=str(state.outcome), truncated=generation.truncated)
+        if self._on_progress is not None:
+            self._on_progress(self._progress)
+
+    def _state(self, answer: Answer, verdict: Verdict) -> ProblemState:
+        return ProblemState(
+            problem=answer.ask.key,
+            content_sha256=content_sha256(answer.ask.problem),
+            fingerprint=self._store.fingerprint,
+            tools=False,
+            answers=[
+                AnswerAttempt(
+                    prompt=answer.ask.prompt,
+                    generation=answer.generation,
+                    verdict=verdict.to_row(reference=False),
+                    seconds=answer.seconds,
+                )
+            ],
+            phase=Phase.COMPLETE,
+        )
+
+
+def as_stored(generation: Generation) -> Generation:
+    """As text files can hold it: the stored text is the text that is judged."""
+    return replace(generation, text=storable(generation.text), token_ids=tuple(map(int, generation.token_ids)))
+
+
+def refuse_unread_reference(problem: Problem, verdict: Verdict) -> None:
     if verdict.outcome is Outcome.BAD_REFERENCE:
         raise RuntimeError(
             f"problem {problem.id}: check_reference reads the reference {problem.reference!r}, "
             f"but verify refuses it: {verdict.reason}"
         )
-    row = verdict.to_row()
-    del row["microseconds"]  # "seconds" is the time that counts here
-    return {
-        "id": problem.id,
-        "sample": sample,
-        "prompt": prompt,
-        "text": answer.text,
-        "tokens": len(generation.token_ids),
-        "finish_reason": generation.finish_reason,
-        "seed": generation.seed,
-        "seconds": seconds,
-        **row,
-    }
-
-
-def in_order(rows: Sequence[Row], problems: Sequence[Problem]) -> list[Row]:
-    place = {problem.id: index for index, problem in enumerate(problems)}
-    return sorted(rows, key=lambda row: (place[row["id"]], row["sample"]))
 
 
 def library_version(name: str) -> str | None:

@@ -1,170 +1,351 @@
-"""Rates with their denominators and intervals, pass@k, and the summary of a run.
+"""The numbers of one run, made of its stored states and nothing else.
 
-A rate over nothing is undefined (None), never 0. Intervals come from scipy, loaded when one is asked for.
+No accuracy stands alone: it has its denominator, an interval, and the bounds between which it lies whatever the open
+responses are worth, and beside it the measured error rates of the verifier that made it.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+import json
+import statistics
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from veriward.eval.rates import (
+    FEWEST_CLUSTERS,
+    Interval,
+    Rate,
+    clustered_interval,
+    ks,
+    pass_at_k,
+    pass_hat_k,
+    smallest_difference,
+)
+from veriward.eval.runs import ContractName, Row, Run
+from veriward.eval.voting import majority
 from veriward.rewards import Outcome
-from veriward.tool_agent.errors import need
+from veriward.tool_agent.errors import ConfigError
 
-FEWEST_CLUSTERS = 10
-"""With fewer problems than this, the spread between them says too little for an interval."""
-
-Interval = tuple[float, float]
+OPEN = (Outcome.UNSUPPORTED, Outcome.UNDECIDED, Outcome.TIMEOUT, Outcome.CRASHED)
+"""Outcomes that say nothing of the answer; so does a response that is missing."""
+MISSING = "missing"
+TEMPLATE = "template"
+"""Column that names what a problem was made from; where it is there, problems of one template are one cluster."""
+MOST_PARTS = 30
+"""A column with more values than this is no breakdown."""
+VERIFIER_ERRORS = Path(__file__).with_name("verifier_errors.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """A share that never leaves its denominator."""
+class Bounds:
+    """The accuracy over everything that was to be asked, if all that is open were wrong, and if it were right."""
 
-    successes: int
-    total: int
+    lowest: Rate
+    highest: Rate
+    open: Mapping[str, int]
+    """By outcome, 'missing' among them; only what there is."""
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.successes <= self.total:
-            raise ValueError(f"wanted 0 <= successes <= total, got {self.successes} of {self.total}")
 
-    @property
-    def value(self) -> float | None:
-        """None for 0 of 0."""
-        return self.successes / self.total if self.total else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The accuracy on the problems that have one value in one column."""
 
-    def interval(self, confidence: float = 0.95) -> Interval | None:
-        """Wilson's interval for independent trials; None for 0 of 0."""
-        if not self.total:
+    column: str
+    value: str
+    problems: int
+    accuracy: Rate
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the responses took, up to the answer that is counted."""
+
+    problems: int
+    """With at least one response."""
+    correct: int
+    """Correct responses."""
+    model_calls: int
+    tokens: int
+    tool_seconds: float
+    seconds: float
+    """Of generation and tools; what a batch took is shared out among its responses."""
+
+    def per_problem(self) -> dict[str, float] | None:
+        return self._per(self.problems)
+
+    def per_correct(self) -> dict[str, float] | None:
+        return self._per(self.correct)
+
+    def _per(self, count: int) -> dict[str, float] | None:
+        if not count:
             return None
-        need("scipy", extra="eval", purpose="an interval")
-        from scipy.stats import binomtest
+        spent = ("model_calls", "tokens", "tool_seconds", "seconds")
+        return {name: round(getattr(self, name) / count, 4) for name in spent}
 
-        found = binomtest(self.successes, self.total).proportion_ci(confidence_level=confidence, method="wilson")
-        return float(found.low), float(found.high)
-
-    def __str__(self) -> str:
-        return f"{self.successes}/{self.total}" + ("" if self.value is None else f" = {self.value:.1%}")
-
-    def to_row(self) -> dict[str, object]:
-        return {"successes": self.successes, "total": self.total, "value": self.value}
+    def to_row(self) -> dict[str, Any]:
+        return {**as_row(self), "per_problem": self.per_problem(), "per_correct": self.per_correct()}
 
 
-def pass_at_k(samples: Sequence[int], correct: Sequence[int], k: int) -> float:
-    """Chance that at least one of k samples is correct, averaged over problems.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRate:
+    """How often the verifier of a contract was wrong on labelled cases."""
 
-    Unbiased: 1 - C(n - c, k) / C(n, k) for each problem, not 1 - (1 - c/n)**k, which is
-    too low for small n.
-
-    samples   (P,) samples drawn per problem, each >= k
-    correct   (P,) how many of them were correct, 0 <= correct <= samples
-    returns   a fraction in [0, 1]
-    raises    ValueError if a problem has fewer than k samples (pass@k is then undefined, not 1), or if P = 0
-
-    Method: "Evaluating Large Language Models Trained on Code", arXiv 2107.03374, eq. 1.
-    """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    if not samples:
-        raise ValueError("pass@k of no problems is undefined")
-    for n, c in zip(samples, correct, strict=True):
-        if not 0 <= c <= n:
-            raise ValueError(f"wanted 0 <= correct <= samples, got {c} of {n}")
-        if k > n:
-            raise ValueError(f"pass@{k} is undefined for a problem with {n} samples")
-    chances = [1 - math.comb(n - c, k) / math.comb(n, k) for n, c in zip(samples, correct, strict=True)]
-    return math.fsum(chances) / len(chances)
-
-
-def clustered_interval(rates: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Student's interval of the mean of one rate per problem, within [0, 1].
-
-    For several samples a problem: these are not independent, so the problem is the unit. None under
-    FEWEST_CLUSTERS problems, and where all rates are equal, since no spread is not certainty.
-    """
-    if len(rates) < FEWEST_CLUSTERS or len(set(rates)) == 1:
-        return None
-    need("scipy", extra="eval", purpose="an interval")
-    from scipy.stats import ttest_1samp
-
-    found = ttest_1samp(rates, 0.0).confidence_interval(confidence_level=confidence)
-    return max(0.0, float(found.low)), min(1.0, float(found.high))
+    kind: str
+    """'false_accept': called correct what is not; 'false_reject': called wrong what is correct."""
+    rate: Rate
+    upper: float
+    """One-sided 95 % upper bound."""
+    cases: str
+    """Which cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The numbers of one finished run, under one contract."""
+    """The numbers of one run under one contract; `to_row` has the same names."""
 
-    contract: str
+    run: str
+    model: str
+    fingerprint: str
+    contract: ContractName
+    answer: str
+    """'final', or 'first' for what stood before a correction."""
     problems: int
-    """Problems asked; unreadable references are not among them."""
+    """Problems that were to be asked; unreadable references are not among them."""
     samples: int
     """Responses a problem."""
+    responses: int
+    missing: int
     accuracy: Rate
-    """Correct responses among all whose reference could be read. Unsupported, undecided and timed-out ones count as
-    not correct; `outcomes` says how many there are."""
+    """Correct responses among those that are there. What is open counts as not correct here; see `bounds`."""
     interval: Interval | None
-    """95 % interval of the accuracy: Wilson's for one sample a problem, else with the problem as the unit;
-    None where it is undefined."""
+    """95 % interval of the accuracy."""
+    interval_method: str
+    """How it was made, or why it is undefined."""
+    bounds: Bounds
     outcomes: Mapping[str, int]
     """Responses by outcome, every outcome named."""
     format_valid: Rate
     truncated: Rate
     tokens: int
     """Written by the model in all responses."""
-    mean_tokens: float | None
+    lengths: Mapping[str, float]
+    """Tokens a response: mean, median, p90, longest."""
     pass_at_k: Mapping[int, float]
-    """For k = 1, 2, 4, … and the number of samples; empty for one sample a problem."""
+    """For k = 1, 2, 4, … and the number of samples, over problems whose samples are all there; empty for one sample."""
+    pass_hat_k: Mapping[int, float]
+    maj_at_k: Mapping[int, float]
+    breakdown: tuple[Part, ...]
+    cost: Cost
+    smallest_difference: float | None
+    """True difference to another run on these problems that a paired test would find 4 times in 5, if the two differ
+    on a fifth of the problems; None where no difference can be found with so few."""
     unreadable_references: Mapping[str, str]
     """Problem id to the reason its reference cannot be read under the contract; left out of every number above."""
+    verifier: tuple[ErrorRate, ...]
+    """Empty where this version of the contract was not measured."""
 
-    def to_row(self) -> dict[str, object]:
-        return {
-            "contract": self.contract,
-            "problems": self.problems,
-            "samples": self.samples,
-            "accuracy": {**self.accuracy.to_row(), "interval": None if self.interval is None else list(self.interval)},
-            "outcomes": dict(self.outcomes),
-            "format_valid": self.format_valid.to_row(),
-            "truncated": self.truncated.to_row(),
-            "tokens": self.tokens,
-            "mean_tokens": self.mean_tokens,
-            "pass_at_k": {str(k): value for k, value in self.pass_at_k.items()},
-            "unreadable_references": dict(self.unreadable_references),
-        }
+    def to_row(self) -> dict[str, Any]:
+        row: dict[str, Any] = as_row(self)
+        row["contract"] = self.contract.name
+        row["contract_fingerprint"] = self.contract.fingerprint
+        row["accuracy"] = {**self.accuracy.to_row(), "interval": row.pop("interval")}
+        row["cost"] = self.cost.to_row()
+        return row
 
 
-def summarise(
-    rows: Sequence[Mapping[str, Any]], *, contract: str, samples: int, unreadable: Mapping[str, str]
-) -> Summary:
-    """The summary of the rows that `eval.loop` writes: `samples` of them for every problem."""
+def summarise_run(run: Run, *, first: bool = False, cluster: str | None = None) -> Summary:
+    """
+    first     of the first answers of a run that corrects; else of the final ones
+    cluster   column of the problems that are alike; None: 'template' where every problem has one, else the problem
+    raises    ConfigError for a column that a problem lacks
+    """
+    rows = run.first_rows if first else run.rows
+    asked = run.set.asked
     outcomes = Counter(str(row["outcome"]) for row in rows)
-    correct: Counter[str] = Counter()
-    for row in rows:
-        correct[str(row["id"])] += row["outcome"] == Outcome.CORRECT
-    accuracy = Rate(successes=outcomes[Outcome.CORRECT], total=len(rows))
-    counts = list(correct.values())
+    accuracy = accuracy_of(rows)
+    interval, method = accuracy_interval(run, rows, cluster)
+    correct, whole = correct_by_problem(run, rows)
     tokens = sum(row["tokens"] for row in rows)
+    drawn = ks(run.samples) if whole else []
     return Summary(
-        contract=contract,
-        problems=len(counts),
-        samples=samples,
+        run=run.name,
+        model=run.model,
+        fingerprint=run.fingerprint,
+        contract=run.contract,
+        answer="first" if first and run.corrected else "final",
+        problems=len(asked),
+        samples=run.samples,
+        responses=len(rows),
+        missing=len(run.missing),
         accuracy=accuracy,
-        interval=accuracy.interval() if samples == 1 else clustered_interval([count / samples for count in counts]),
+        interval=interval,
+        interval_method=method,
+        bounds=bounds_of(accuracy, outcomes, len(run.missing)),
         outcomes={outcome.value: outcomes[outcome] for outcome in Outcome},
         format_valid=Rate(successes=sum(row["format_valid"] is True for row in rows), total=len(rows)),
         truncated=Rate(successes=sum(row["truncated"] is True for row in rows), total=len(rows)),
         tokens=tokens,
-        mean_tokens=tokens / len(rows) if rows else None,
-        pass_at_k={k: pass_at_k([samples] * len(counts), counts, k) for k in ks(samples)} if counts else {},
-        unreadable_references=dict(unreadable),
+        lengths=lengths_of([row["tokens"] for row in rows]),
+        pass_at_k={k: pass_at_k([run.samples] * len(whole), whole, k) for k in drawn},
+        pass_hat_k={k: pass_hat_k([run.samples] * len(whole), whole, k) for k in drawn},
+        maj_at_k=majority(run, rows, drawn) if drawn else {},
+        breakdown=breakdown_of(run, rows),
+        cost=Cost(
+            problems=len(correct),
+            correct=accuracy.successes,
+            model_calls=sum(row["model_calls"] for row in rows),
+            tokens=sum(row["all_tokens"] for row in rows),
+            tool_seconds=round(sum(row["tool_seconds"] for row in rows), 3),
+            seconds=round(sum(row["seconds"] for row in rows), 3),
+        ),
+        smallest_difference=smallest_difference(len(asked)),
+        unreadable_references=dict(run.set.unreadable),
+        verifier=verifier_errors(run.contract),
     )
 
 
-def ks(samples: int) -> list[int]:
-    """1, 2, 4, … up to the number of samples, itself included; none for a single sample."""
-    powers = [2**power for power in range(samples.bit_length()) if 2**power < samples]
-    return [*powers, samples] if samples > 1 else []
+def accuracy_of(rows: Sequence[Row]) -> Rate:
+    return Rate(successes=sum(row["outcome"] == Outcome.CORRECT for row in rows), total=len(rows))
+
+
+def correct_by_problem(run: Run, rows: Sequence[Row]) -> tuple[dict[str, int], list[int]]:
+    """How many samples of each problem are correct, and the same of the problems whose samples are all there."""
+    correct: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    for row in rows:
+        there[row["id"]] += 1
+        correct[row["id"]] += row["outcome"] == Outcome.CORRECT
+    return dict(correct), [correct[problem] for problem, count in there.items() if count == run.samples]
+
+
+def accuracy_interval(run: Run, rows: Sequence[Row], cluster: str | None) -> tuple[Interval | None, str]:
+    """Wilson's where every response is a problem of its own; else over the clusters."""
+    if not rows:
+        return None, "undefined: no response"
+    clusters, name = clusters_of(run, cluster)
+    named = [clusters[row["id"]] for row in rows]
+    count = len(set(named))
+    if count == len(rows):
+        return accuracy_of(rows).interval(), "Wilson"
+    if count < FEWEST_CLUSTERS:
+        return None, f"undefined: {count} clusters by {name}, wanted at least {FEWEST_CLUSTERS}"
+    found = clustered_interval([float(row["outcome"] == Outcome.CORRECT) for row in rows], named)
+    return found, f"clustered by {name}" if found else "undefined: every response has the same outcome"
+
+
+def clusters_of(run: Run, column: str | None) -> tuple[dict[str, str], str]:
+    """The cluster of every problem that was asked, and what they are clustered by."""
+    asked = run.set.asked
+    if column is None and all(problem.columns.get(TEMPLATE) is not None for problem in asked):
+        column = TEMPLATE
+    if column is None:
+        return {problem.id: problem.id for problem in asked}, "problem"
+    lacking = [problem.id for problem in asked if problem.columns.get(column) is None]
+    if lacking:
+        raise ConfigError(f"{run.path}: problem {lacking[0]} has no column {column!r} to cluster by; name another")
+    return {problem.id: json.dumps(problem.columns[column], default=str) for problem in asked}, repr(column)
+
+
+def bounds_of(accuracy: Rate, outcomes: Mapping[str, int], missing: int) -> Bounds:
+    found = {outcome.value: outcomes[outcome] for outcome in OPEN} | {MISSING: missing}
+    unsettled = {name: count for name, count in found.items() if count}
+    total = accuracy.total + missing
+    return Bounds(
+        lowest=Rate(successes=accuracy.successes, total=total),
+        highest=Rate(successes=accuracy.successes + sum(unsettled.values()), total=total),
+        open=unsettled,
+    )
+
+
+def lengths_of(tokens: Sequence[int]) -> dict[str, float]:
+    if not tokens:
+        return {}
+    ordered = sorted(tokens)
+    return {
+        "mean": round(statistics.fmean(ordered), 2),
+        "median": statistics.median(ordered),
+        "p90": ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)],
+        "longest": ordered[-1],
+    }
+
+
+def breakdown_of(run: Run, rows: Sequence[Row]) -> tuple[Part, ...]:
+    """By every column that sorts the problems into a few kinds."""
+    by_problem: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_problem[row["id"]].append(row)
+    return tuple(
+        part_of(run, column, value, [row for problem in problems for row in by_problem[problem]])
+        for column, kinds in kinds_of(run).items()
+        for value, problems in sorted(kinds.items(), key=lambda kind: in_order(kind[0]))
+        if any(by_problem[problem] for problem in problems)
+    )
+
+
+def kinds_of(run: Run) -> dict[str, dict[str, list[str]]]:
+    """Column to value to problem ids: columns of text or numbers with 2 to MOST_PARTS values, each shared by some."""
+    asked = run.set.asked
+    found: dict[str, dict[str, list[str]]] = {}
+    for column in dict.fromkeys(name for problem in asked for name in problem.columns):
+        values = {problem.id: problem.columns.get(column) for problem in asked}
+        if not all(isinstance(value, str | int | float | None) for value in values.values()):
+            continue
+        kinds: dict[str, list[str]] = defaultdict(list)
+        for problem, value in values.items():
+            kinds["" if value is None else str(value)].append(problem)
+        if 2 <= len(kinds) <= MOST_PARTS and 2 * len(kinds) <= len(asked):
+            found[column] = dict(kinds)
+    return found
+
+
+def in_order(value: str) -> tuple[float, str]:
+    """Numbers by size, before words."""
+    try:
+        return float(value), value
+    except ValueError:
+        return float("inf"), value
+
+
+def part_of(run: Run, column: str, value: str, rows: Sequence[Row]) -> Part:
+    accuracy = accuracy_of(rows)
+    problems = [row["id"] for row in rows]
+    alone = run.samples == 1
+    interval = (
+        accuracy.interval()
+        if alone
+        else clustered_interval([float(row["outcome"] == Outcome.CORRECT) for row in rows], problems)
+    )
+    return Part(column=column, value=value, problems=len(set(problems)), accuracy=accuracy, interval=interval)
+
+
+@cache
+def measured_errors() -> list[dict[str, Any]]:
+    return list(json.loads(VERIFIER_ERRORS.read_text("utf-8"))) if VERIFIER_ERRORS.exists() else []
+
+
+def verifier_errors(contract: ContractName) -> tuple[ErrorRate, ...]:
+    """As measured on labelled cases (`scripts.measure_verifier`), for exactly this version of the contract."""
+    rates = [
+        (row, Rate(successes=row["successes"], total=row["total"]))
+        for row in measured_errors()
+        if row["fingerprint"] == contract.fingerprint
+    ]
+    return tuple(
+        ErrorRate(kind=row["kind"], rate=rate, upper=rate.upper() or 1.0, cases=row["cases"]) for row, rate in rates
+    )
+
+
+def as_row(value: Any) -> Any:
+    """Dataclasses, tuples and mappings as JSON holds them."""
+    if isinstance(value, Rate):
+        return value.to_row()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: as_row(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_row(one) for key, one in value.items()}
+    return [as_row(one) for one in value] if isinstance(value, list | tuple) else value

@@ -33,18 +33,29 @@ def choose_device(wanted: str | None) -> str:
 
 def load(name: str, *, device: str, dtype: torch.dtype) -> tuple[Any, Any]:
     """Model and tokenizer, the model in evaluation mode on its device."""
+    check_place(name)
+    if is_adapter(name):
+        return load_adapter(name, device=device, dtype=dtype)
+    return load_model(name, device=device, dtype=dtype), load_tokenizer(name)
+
+
+def check_place(name: str) -> None:
+    """ConfigError for a path without a model, found before anything is loaded."""
     path = Path(name)
     if path.suffix.lower() == GGUF:
         if not path.is_file():
             raise ConfigError(f"{name}: no such file; wanted a GGUF file")
         need("gguf", extra="gguf", purpose=f"{path.name} is a GGUF file, and loading it")
-    elif path.is_dir() and (path / "adapter_config.json").is_file():
-        return load_adapter(name, device=device, dtype=dtype)
+    elif is_adapter(name):
+        return
     elif path.is_dir() and not (path / "config.json").is_file():
         raise ConfigError(f"{name}: no config.json or adapter_config.json in it; wanted a folder with a saved model")
     elif not path.is_dir() and (path.is_absolute() or name.count("/") > 1 or name.startswith(".")):
         raise ConfigError(f"{name}: no such folder; wanted a saved model's folder, or a hub name")
-    return load_model(name, device=device, dtype=dtype), load_tokenizer(name)
+
+
+def is_adapter(name: str) -> bool:
+    return Path(name, "adapter_config.json").is_file()
 
 
 def split_gguf(name: str) -> tuple[str, dict[str, str]]:

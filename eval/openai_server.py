@@ -24,7 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from veriward.eval.generators import check_request, derive_seed
+from veriward.eval.generators import check_request, derive_seed, numbers_of
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
 
@@ -55,7 +55,7 @@ class OpenAIGenerator:
     """Answers prompts through a server.
 
     Token ids stand in a response only where the server sends them (vLLM with extra_body={'return_token_ids': True});
-    else they are empty, and a run counts no tokens.
+    else they are empty, and a run counts the tokens that the server reports.
     """
 
     def __init__(
@@ -113,40 +113,38 @@ class OpenAIGenerator:
         self,
         prompts: Sequence[Prompt],
         *,
-        samples: int = 1,
+        sample_numbers: Sequence[int] | None = None,
         temperature: float = 0.0,
         max_new_tokens: int,
         seed: int,
         stop: Sequence[str] = (),
         chat_template_kwargs: Mapping[str, object] | None = None,
         on_finished: Callable[[Finished], None] | None = None,
-    ) -> list[list[Generation]]:
+    ) -> list[Generation]:
         """See `Generator`. `tools` among the template's settings become the request's `tools`."""
-        check_request(samples, temperature, max_new_tokens)
+        check_request(temperature, max_new_tokens)
         common = {"model": self.name, "max_tokens": max_new_tokens, "temperature": temperature}
         common |= {"top_p": 1.0} if temperature > 0 else {}
         common |= {"stop": list(stop)} if stop else {}
         asks = []
-        for prompt in prompts:
-            for sample in range(samples):
-                own = request_seed(seed, prompt, sample) if temperature > 0 else None
-                request = common if own is None else {**common, "seed": own}
-                asks.append(partial(self._ask, prompt, request, chat_template_kwargs or {}, own))
-        results: list[dict[int, Generation]] = [{} for _ in prompts]
+        for prompt, sample in zip(prompts, numbers_of(prompts, sample_numbers), strict=True):
+            own = request_seed(seed, prompt, sample) if temperature > 0 else None
+            request = common if own is None else {**common, "seed": own}
+            asks.append(partial(self._ask, prompt, request, chat_template_kwargs or {}, own))
+        results: dict[int, Generation] = {}
         first_error: ConfigError | None = None
         with closing(in_threads(asks, self.concurrency)) as ended:
-            for number, answer in ended:
-                index, sample = divmod(number, samples)
+            for index, answer in ended:
                 try:
-                    results[index][sample] = answer.result()
+                    results[index] = answer.result()
                 except ConfigError as error:
                     first_error = first_error or error
                     continue
-                if on_finished is not None and len(results[index]) == samples:
-                    on_finished([(index, in_order(results[index]))])
+                if on_finished is not None:
+                    on_finished([(index, results[index])])
         if first_error is not None:
             raise first_error
-        return [in_order(by_sample) for by_sample in results]
+        return [results[index] for index in range(len(prompts))]
 
     def _ask(
         self, prompt: Prompt, request: Mapping[str, Any], template: Mapping[str, object], seed: int | None
@@ -191,6 +189,7 @@ class OpenAIGenerator:
             finish_reason=finish_reason,
             seed=seed,
             tool_calls=None if calls is None else json.dumps(calls),
+            reported_tokens=reported_tokens(body),
         )
 
     def _ask_models(self) -> list[dict[str, object]]:
@@ -266,8 +265,11 @@ def request_seed(seed: int, prompt: Prompt, sample: int) -> int:
     return derive_seed(seed, text, sample) % SEEDS
 
 
-def in_order(by_sample: Mapping[int, Generation]) -> list[Generation]:
-    return [by_sample[sample] for sample in sorted(by_sample)]
+def reported_tokens(body: Any) -> int | None:
+    match body:
+        case {"usage": {"completion_tokens": int(count)}} if not isinstance(count, bool) and count >= 0:
+            return int(count)
+    return None
 
 
 def read_token_ids(sent: object) -> tuple[int, ...]:

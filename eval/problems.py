@@ -1,4 +1,4 @@
-"""Problem sets: a JSONL file, a `datasets` folder or hub name, read into problems with a content hash.
+"""Problem sets: a JSONL or Parquet file, a `datasets` folder or hub name, a preset, read with a content hash.
 
 Training and evaluation read problems through `load_problems`, so that both see the same rows. Whatever is
 unclear about a file is refused here, before a model loads.
@@ -40,9 +40,58 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?(:[\w.-]+)?")
 """`owner/name`, and `owner/name:config` where a data set has several configurations."""
 FILE_SUFFIXES = {".jsonl", ".json", ".ndjson", ".txt", ".csv", ".parquet"}
 
+PARQUET = ".parquet"
+SHORTEST_SHA256 = 12
+"""Hex digits by which a set may be named."""
+
 Row = Mapping[str, object]
 NumberedRow = tuple[int, Row]
 """A row and the number people find it by: the line of a file, else the row of a table, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """Where a public set is, and which of its columns ask and answer."""
+
+    hub: str
+    split: str
+    question_column: str
+    reference_column: str
+    count: int
+    """Another number of rows is another set, and refused."""
+
+
+PRESETS: Mapping[str, Preset] = {
+    "math-500": Preset(
+        hub="HuggingFaceH4/MATH-500",
+        split="test",
+        question_column="problem",
+        reference_column="answer",
+        count=500,
+    ),
+    "gsm8k": Preset(
+        hub="openai/gsm8k:main",
+        split="test",
+        question_column="question",
+        reference_column="answer",
+        count=1319,
+    ),
+    "aime-2024": Preset(
+        hub="HuggingFaceH4/aime_2024",
+        split="train",
+        question_column="problem",
+        reference_column="answer",
+        count=30,
+    ),
+    "aime-2025": Preset(
+        hub="math-ai/aime25",
+        split="test",
+        question_column="problem",
+        reference_column="answer",
+        count=30,
+    ),
+}
+"""By the name that `load_problems` takes; `tool_problems` has the frozen twelve, which are part of the package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +125,33 @@ def load_problems(
     reference_column: str | None = None,
     split: str | None = None,
     limit: int | None = None,
+    sha256: str | None = None,
 ) -> ProblemSet:
     """Read a problem set, of which `limit` keeps the first few.
 
-    path_or_name   a JSONL file; a folder or a hub name that `datasets` reads ('owner/name', or
-                   'owner/name:config'), with `split` where there are several
+    path_or_name   a JSONL or Parquet file; a folder or a hub name that `datasets` reads ('owner/name', or
+                   'owner/name:config'), with `split` where there are several; or one of PRESETS
+    sha256         what `ProblemSet.sha256` must be, or begin with: a changed set is refused
     raises         ConfigError, one line, for anything that is missing, ambiguous or malformed
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit must be at least 1, got {limit}")
     name = str(path_or_name)
-    rows = read_rows(name, split, limit)
+    preset = None if Path(name).exists() else PRESETS.get(name)
+    if preset is not None:
+        if split is not None:
+            raise ConfigError(f"{name}: the preset is the split {preset.split!r} of {preset.hub}; leave split out")
+        split = preset.split
+        question_column, reference_column = (
+            question_column or preset.question_column,
+            reference_column or preset.reference_column,
+        )
+    rows = read_rows(name if preset is None else preset.hub, split, None if preset else limit)
+    if preset is not None and len(rows) != preset.count:
+        raise ConfigError(
+            f"{name}: {preset.hub} has {len(rows)} rows, and the set as it was published {preset.count}; "
+            "name the hub's set itself if this is wanted"
+        )
     columns = {column for _, row in rows for column in row}
     question = find_column(name, rows, columns, "question", question_column, QUESTION_COLUMNS)
     reference = find_column(name, rows, columns, "reference", reference_column, REFERENCE_COLUMNS)
@@ -97,9 +162,14 @@ def load_problems(
     identity = next((column for column in ID_COLUMNS if column in columns - {question, reference}), None)
     problems = [make_problem(name, number, row, question, reference, identity) for number, row in rows[:limit]]
     refuse_repeated_ids(name, identity, problems)
+    found = hash_problems(problems)
+    if sha256 is not None and (len(sha256) < SHORTEST_SHA256 or not found.startswith(sha256)):
+        raise ConfigError(
+            f"{name}: has sha256 {found}, and {sha256} was wanted: it was changed, or is cut by another limit"
+        )
     return ProblemSet(
         problems=tuple(problems),
-        sha256=hash_problems(problems),
+        sha256=found,
         name=name,
         question_column=question,
         reference_column=reference,
@@ -110,8 +180,8 @@ def read_rows(name: str, split: str | None, limit: int | None) -> list[NumberedR
     path = Path(name)
     if path.is_file():
         if split is not None:
-            raise ConfigError(f"{name}: a JSONL file has no splits, got split {split!r}; leave it out")
-        rows = read_jsonl(path)
+            raise ConfigError(f"{name}: a file has no splits, got split {split!r}; leave it out")
+        rows = read_parquet(path) if path.suffix.lower() == PARQUET else read_jsonl(path)
     elif path.is_dir() or (HUB_NAME.fullmatch(name) and path.suffix.lower() not in FILE_SUFFIXES):
         rows = read_dataset(name, split, limit)
     else:
@@ -129,6 +199,18 @@ def read_jsonl(path: Path) -> list[NumberedRow]:
     # Split at line feeds alone: str.splitlines would also cut at U+2028, which JSON text may hold.
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return [(number, parse_line(path, number, line)) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def read_parquet(path: Path) -> list[NumberedRow]:
+    need("pyarrow", extra="eval", purpose=f"{path} is a Parquet file, and reading it")
+    import pyarrow.lib
+    import pyarrow.parquet
+
+    try:
+        rows = pyarrow.parquet.read_table(path).to_pylist()
+    except (OSError, pyarrow.lib.ArrowException) as error:
+        raise ConfigError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())}") from error
+    return list(enumerate(rows, start=1))
 
 
 def parse_line(path: Path, number: int, line: bytes) -> Row:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from veriward.eval.generators import check_request, derive_seed
+from veriward.eval.generators import check_request, derive_seed, numbers_of
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.generator import Finished, FinishReason, Generation, Prompt
 
@@ -78,23 +78,22 @@ class ScriptedGenerator:
         self,
         prompts: Sequence[Prompt],
         *,
-        samples: int = 1,
+        sample_numbers: Sequence[int] | None = None,
         temperature: float = 0.0,
         max_new_tokens: int,
         seed: int,
         stop: Sequence[str] = (),
         chat_template_kwargs: Mapping[str, object] | None = None,
         on_finished: Callable[[Finished], None] | None = None,
-    ) -> list[list[Generation]]:
+    ) -> list[Generation]:
         """See `Generator`. The token ids are the bytes of the text in UTF-8."""
-        check_request(samples, temperature, max_new_tokens)
+        check_request(temperature, max_new_tokens)
         results = []
-        for index, prompt in enumerate(prompts):
+        for index, (prompt, sample) in enumerate(zip(prompts, numbers_of(prompts, sample_numbers), strict=True)):
             problem, turn = self.place(prompt)
             self._record(prompt, problem, turn)
-            line = self._line(problem, turn)
-            seeds = [derive_seed(seed, f"{problem}\n{turn}", n) if temperature > 0 else None for n in range(samples)]
-            results.append([as_generation(line, sample_seed) for sample_seed in seeds])
+            own = derive_seed(seed, f"{problem}\n{turn}", sample) if temperature > 0 else None
+            results.append(as_generation(self._line(problem, turn), own))
             if on_finished is not None:
                 on_finished([(index, results[index])])
         return results

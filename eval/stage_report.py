@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from veriward.eval import stages
-from veriward.eval.metrics import Rate
+from veriward.eval.rates import Rate
 from veriward.eval.stages import Exchange, ProblemStages, exchange
 from veriward.tool_agent.agent import Gate
 from veriward.tool_agent.errors import ConfigError

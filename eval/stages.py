@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from veriward.eval.metrics import Rate
+from veriward.eval.rates import Rate
 from veriward.rewards import Outcome, verify_many
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.result import TRANSIENT, Category

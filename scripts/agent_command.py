@@ -14,6 +14,17 @@ import typer
 from rich.console import Console
 
 from veriward.scripts.display import printable, show_progress
+from veriward.scripts.generator_options import (
+    BatchOption,
+    DeviceOption,
+    DurabilityOption,
+    ModelOption,
+    ServerOption,
+    StoreOption,
+    TimeoutOption,
+    check_extras,
+    made_generator,
+)
 from veriward.scripts.options import ContractOption, JsonOption, known_contract
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
 
@@ -24,22 +35,14 @@ if TYPE_CHECKING:
     from veriward.tool_agent.generator import Generator
     from veriward.tool_agent.toolbox import Tool, Toolbox
 
-SMALL_MODEL = "smollm2"
-SERVER_TIMEOUT = 600.0
-"""Seconds, unless --timeout says another number."""
-A_DAY = 86_400
-"""Seconds; a wait is over some day, and systems take no number of any size."""
-
 ProblemsOption = Annotated[
     str | None, typer.Option("--problems", help="Where the problems are now.", show_default="where they were asked")
 ]
 
 
 def agent(
-    model: Annotated[str, typer.Option(help="'smollm2', a model or adapter folder, a GGUF file, or a hub name.")],
-    server: Annotated[
-        str | None, typer.Option(help="Ask this OpenAI-compatible server for the model.", metavar="URL")
-    ] = None,
+    model: ModelOption,
+    server: ServerOption = None,
     problems: Annotated[str, typer.Option(help="JSONL file, or 'frozen-twelve'.")] = "frozen-twelve",
     question_column: Annotated[str | None, typer.Option(help="Column of the question.", show_default="found")] = None,
     reference_column: Annotated[str | None, typer.Option(help="Column of the answer.", show_default="found")] = None,
@@ -63,19 +66,14 @@ def agent(
     answer_tokens: Annotated[int, typer.Option(help="Tokens an answer at most.")] = 512,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of sampled texts.")] = 0,
-    device: Annotated[str | None, typer.Option(help="As 'cuda:1' or 'cpu'.", show_default="CUDA if there")] = None,
-    batch_size: Annotated[int, typer.Option(help="Texts written at the same time; a kill loses those.")] = 16,
-    timeout: Annotated[
-        float | None,
-        typer.Option(help="Seconds for one try of a server.", show_default=f"{SERVER_TIMEOUT:g}", metavar="SECONDS"),
-    ] = None,
+    device: DeviceOption = None,
+    batch_size: BatchOption = 16,
+    timeout: TimeoutOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs.", show_default="one under runs/agent for these settings")
     ] = None,
-    store: Annotated[str, typer.Option(help="'files', one a problem; 'sqlite' for large sets.")] = "files",
-    durability: Annotated[
-        str, typer.Option(help="A stored state survives: 'power' failures; or only the end of the 'process'.")
-    ] = "power",
+    store: StoreOption = "files",
+    durability: DurabilityOption = "power",
     continue_under: Annotated[
         bool, typer.Option("--continue-under", help="Go on with a run of other code; every later state says so.")
     ] = False,
@@ -89,15 +87,16 @@ def agent(
         arm_name,
         check_run,
         expected_tools,
-        problem_set_named,
         read_agent_runs,
-        readable,
         run_agent,
     )
+    from veriward.eval.runs import problem_set_named, run_problems
     from veriward.rewards import DEFAULT
     from veriward.tool_agent.agent import AgentSettings, Gate
 
-    check_extras(server, documents)
+    check_extras("veriward agent", server)
+    if documents is not None:
+        need("bm25s", extra="agent", purpose="--documents")
     settings = AgentSettings(
         reader=reader,
         gate=known_gate(gate),
@@ -112,8 +111,8 @@ def agent(
     wanted = [one for one in (alone, settings) if tools in (None, one.tools)]
     problem_set = problem_set_named(problems, question_column, reference_column)
     box = made_toolbox(profile, documents, tool or [])
-    expected_tools(problem_set, box.tools if settings in wanted else None)
-    readable(problem_set, settings.contract)
+    expected_tools(problem_set.name, problem_set.problems, box.tools if settings in wanted else None)
+    run_problems(problem_set, settings.contract)
     console = Console(stderr=True)
     with console.status(f"loading {model}"):
         generator = made_generator(model, server, device, batch_size, timeout)
@@ -190,50 +189,12 @@ def say(*lines: str) -> None:
         print(printable(line), file=sys.stderr)
 
 
-def check_extras(server: str | None, documents: Path | None) -> None:
-    """Everything that a run will need, before anything is read or loaded."""
-    if server is None:
-        for module in ("torch", "transformers"):
-            need(module, extra="train", purpose="veriward agent with a model that runs here")
-    else:
-        need("openai", extra="agent", purpose="veriward agent --server")
-    need("scipy", extra="eval", purpose="veriward agent")
-    if documents is not None:
-        need("bm25s", extra="agent", purpose="--documents")
-
-
 def known_gate(name: str) -> Any:
     from veriward.tool_agent.agent import Gate
 
     if name not in list(Gate):
         raise ConfigError(f"unknown gate {name!r}; wanted one of {', '.join(Gate)}")
     return Gate(name)
-
-
-def made_generator(
-    model: str, server: str | None, device: str | None, batch_size: int, timeout: float | None
-) -> Generator:
-    if batch_size < 1:
-        raise ConfigError(f"--batch-size must be at least 1, got {batch_size}")
-    if timeout is not None and server is None:
-        raise ConfigError("--timeout is for a --server; leave it out for models that run here")
-    if timeout is not None and not 0 < timeout <= A_DAY:
-        raise ConfigError(f"--timeout must be above 0 and at most {A_DAY:,} seconds, got {timeout:g}")
-    if server is not None:
-        if device is not None:
-            raise ConfigError("--device is for models that run here; leave it out with --server")
-        from veriward.eval.openai_server import OpenAIGenerator
-
-        return OpenAIGenerator(model, base_url=server, concurrency=batch_size, timeout_s=timeout or SERVER_TIMEOUT)
-    from transformers.utils import logging
-
-    from veriward.eval.generators import TransformersGenerator
-    from veriward.eval.smollm2 import smollm2_path
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return TransformersGenerator(
-        smollm2_path() if model == SMALL_MODEL else model, device=device, batch_size=batch_size
-    )
 
 
 def made_toolbox(profile: str, documents: Path | None, tools: list[str]) -> Toolbox:

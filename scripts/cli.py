@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,17 +20,17 @@ from typer.core import TyperGroup
 
 from veriward.scripts.agent_command import agent, stages
 from veriward.scripts.attack_command import attack
+from veriward.scripts.compare_command import compare as compare_runs
 from veriward.scripts.display import (
     first_lines,
     grading_table,
-    result_table,
     show_comparison,
     show_grading,
-    show_progress,
     show_references,
     verdict_table,
 )
 from veriward.scripts.drill_command import drill
+from veriward.scripts.eval_command import evaluate, reverify
 from veriward.scripts.options import (
     AnswerOption,
     ContractOption,
@@ -314,84 +313,6 @@ def compare(
         raise typer.Exit(complain(f"veriward compare-contracts: {result.refused} of {lines} rows are no pairs"))
 
 
-@app.command(name="eval")
-def evaluate(
-    model: Annotated[str, typer.Option(help="Model folder, LoRA adapter folder, or hub name.")],
-    problems: Annotated[str, typer.Option(help="JSONL file, or a folder or hub name that `datasets` reads.")],
-    question_column: Annotated[str | None, typer.Option(help="Column of the question.", show_default="found")] = None,
-    reference_column: Annotated[str | None, typer.Option(help="Column of the answer.", show_default="found")] = None,
-    split: Annotated[str | None, typer.Option(help="Split of a data set.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many problems.")] = None,
-    samples: Annotated[int, typer.Option(help="Responses a problem; above 1 needs a temperature.")] = 1,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    max_new_tokens: Annotated[int, typer.Option(help="Tokens a response at most.")] = 512,
-    template: Annotated[str, typer.Option(help="'chat', 'plain', or a file with {question} in it.")] = "chat",
-    instruction: Annotated[
-        str | None, typer.Option(help="Follows the question; '' for none.", show_default="asks for a box")
-    ] = None,
-    thinking: Annotated[
-        bool | None,
-        typer.Option("--thinking/--no-thinking", help="For chat templates with a switch.", show_default="the model's"),
-    ] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="Text that ends a response; may be repeated.")] = None,
-    contract: ContractOption = None,
-    batch_size: Annotated[int, typer.Option(help="Responses written at the same time.")] = 16,
-    seed: Annotated[int, typer.Option(help="Of sampled responses.")] = 0,
-    device: Annotated[str | None, typer.Option(help="As 'cuda:1' or 'cpu'.", show_default="CUDA if there")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the run.", show_default="one under runs/eval for these settings")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ask a model every problem and verify its responses. The same command again goes on where it was stopped."""
-    from veriward.eval.generators import TransformersGenerator, check_request
-    from veriward.eval.loop import describe_run
-    from veriward.eval.loop import evaluate as run
-    from veriward.eval.problems import load_problems
-    from veriward.eval.prompting import DEFAULT_INSTRUCTION, PromptTemplate
-    from veriward.rewards import DEFAULT
-
-    contract = known_contract(contract or DEFAULT)
-    prompts = PromptTemplate(
-        template=template,
-        instruction=DEFAULT_INSTRUCTION if instruction is None else instruction,
-        enable_thinking=thinking,
-    )
-    problem_set = load_problems(
-        problems,
-        question_column=question_column,
-        reference_column=reference_column,
-        split=split,
-        limit=limit,
-    )
-    check_request(samples, temperature, max_new_tokens)
-    check_extras()
-    console = Console(stderr=as_json)
-    with console.status(f"loading {model}"):
-        generator = TransformersGenerator(model, device=device, batch_size=batch_size)
-    options: dict[str, Any] = {
-        "template": prompts,
-        "contract": contract,
-        "samples": samples,
-        "temperature": temperature,
-        "max_new_tokens": max_new_tokens,
-        "seed": seed,
-        "stop": tuple(stop or ()),
-    }
-    out = out or default_folder(model, problems, describe_run(generator, problem_set, **options))
-    started = time.perf_counter()
-    try:
-        with disk_full_in_one_line(out), show_progress(console) as on_progress:
-            result = run(generator, problem_set, out, **options, on_progress=on_progress)
-    except KeyboardInterrupt:
-        print(f"stopped; the same command with --out {out} goes on from here", file=sys.stderr)
-        raise typer.Exit(130) from None
-    if as_json:
-        print(json.dumps({**result.summary.to_row(), "folder": str(out)}))
-    else:
-        console.print(result_table(result, time.perf_counter() - started))
-
-
 @app.command()
 def audit(
     what: Annotated[str, typer.Argument(help="Grading contract, as 'v1'; or 'tools'.")],
@@ -416,31 +337,15 @@ def audit(
         raise typer.Exit(1)
 
 
+app.command(name="eval")(evaluate)
+app.command()(reverify)
+app.command(name="compare")(compare_runs)
 app.command()(attack)
 app.command()(agent)
 app.command()(stages)
 app.command()(drill)
 app.command(name="run-cases")(run_cases)
 app.add_typer(state, name="state")
-
-
-def check_extras() -> None:
-    """Everything that an evaluation will need, before the minutes that it takes; and no bars but our own."""
-    from veriward.tool_agent.errors import need
-
-    for module in ("torch", "transformers", "scipy"):
-        need(module, extra="train", purpose="veriward eval")
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def default_folder(model: str, problems: str, settings: dict[str, object]) -> Path:
-    """One folder for one set of settings, so that the same command finds its run again."""
-    import hashlib
-
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-    return Path("runs", "eval", f"{Path(model).name}-{Path(problems).stem}-{digest}")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ TOGETHER = 4
 """Problems that a session works at together."""
 NOWHERE = "nowhere"
 """A point that nothing passes: a plan with a fault at it does nothing but write down the others."""
-NOT_COMPARED = ("seconds", "microseconds", "replays")
+NOT_COMPARED = ("seconds", "tool_seconds", "microseconds", "replays")
 SESSIONS = 100
 """Of one run, after which it is taken to have stopped moving."""
 TORN_POINT = "store.write"

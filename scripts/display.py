@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -319,13 +319,17 @@ def result_table(result: EvalResult, seconds: float) -> Table:
     summary = result.summary
     table = two_columns(f"{summary.problems} problems, {summary.samples} response(s) each, contract {summary.contract}")
     table.add_row("accuracy", str(summary.accuracy))
-    unit = "Wilson" if summary.samples == 1 else "over problems"
-    interval = summary.interval
-    table.add_row(
-        f"95 % interval ({unit})", "undefined" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
-    )
+    table.add_row("95 % interval", f"{as_range(summary.interval)} ({summary.interval_method})")
+    bounds = summary.bounds
+    if bounds.open:
+        table.add_row(
+            "whatever the open are worth",
+            f"{as_range((bounds.lowest.value or 0.0, bounds.highest.value or 0.0))} ({counts(bounds.open)})",
+        )
     for k, value in summary.pass_at_k.items():
-        table.add_row(f"pass@{k}", f"{value:.1%} over {summary.problems} problems")
+        table.add_row(
+            f"pass@{k}, pass^{k}, maj@{k}", f"{value:.1%}, {summary.pass_hat_k[k]:.1%}, {summary.maj_at_k[k]:.1%}"
+        )
     table.add_row("format valid", str(summary.format_valid))
     table.add_row("cut off", str(summary.truncated))
     for outcome, count in summary.outcomes.items():
@@ -333,11 +337,22 @@ def result_table(result: EvalResult, seconds: float) -> Table:
             table.add_row(f"outcome {outcome.replace('_', ' ')}", f"{count}/{summary.accuracy.total}")
     if summary.unreadable_references:
         table.add_row("unreadable references", f"{len(summary.unreadable_references)}, left out: see summary.json")
-    if summary.mean_tokens is not None:
-        table.add_row("tokens a response", f"{summary.mean_tokens:,.1f}")
+    if summary.lengths:
+        lengths = summary.lengths
+        table.add_row("tokens a response", f"mean {lengths['mean']:,.1f}, longest {lengths['longest']:,.0f}")
+    if summary.smallest_difference is not None:
+        table.add_row("smallest difference", f"{100 * summary.smallest_difference:.1f} points, for a paired comparison")
     table.add_row("time", f"{seconds:,.1f} s" + (f", {result.reused} responses reused" if result.reused else ""))
     table.add_row("folder", printable(str(result.folder)))
     return table
+
+
+def as_range(interval: tuple[float, float] | None) -> str:
+    return "undefined" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
+
+
+def counts(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in found.items())
 
 
 def verdict_table(verdict: Verdict) -> Table:

@@ -246,7 +246,7 @@ def compare(before: Measurement, after: Measurement) -> list[Figure]:
             lambda m: with_interval(m.sampled.summary.format_valid, over_problems(m.sampled, "format_valid")),
         ),
         both(f"pass@{SAMPLES}", lambda m: with_interval(solved_at_all(m.sampled))),
-        both("tokens, greedy", lambda m: f"{m.greedy.summary.mean_tokens:.1f}"),
+        both("tokens, greedy", lambda m: f"{m.greedy.summary.lengths['mean']:.1f}"),
     ]
 
 
@@ -258,17 +258,15 @@ def with_interval(rate: Any, interval: tuple[float, float] | None = None) -> str
 
 def over_problems(result: EvalResult, column: str) -> tuple[float, float] | None:
     """Interval of a share of samples with the problem as the unit: samples of one problem are alike."""
-    from veriward.eval.metrics import clustered_interval
+    from veriward.eval.rates import clustered_interval
 
-    rows: dict[str, list[bool]] = {}
-    for row in result.rows:
-        rows.setdefault(row["id"], []).append(row[column] is True)
-    return clustered_interval([sum(values) / len(values) for values in rows.values()])
+    values = [float(row[column] is True) for row in result.rows]
+    return clustered_interval(values, [row["id"] for row in result.rows])
 
 
 def solved_at_all(result: EvalResult) -> Any:
     """pass@k with k samples drawn is a count of problems, so it has a plain interval."""
-    from veriward.eval.metrics import Rate
+    from veriward.eval.rates import Rate
 
     correct: dict[str, bool] = {}
     for row in result.rows:

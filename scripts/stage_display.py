@@ -11,7 +11,7 @@ from rich.table import Table
 from veriward.scripts.display import printable
 
 if TYPE_CHECKING:
-    from veriward.eval.metrics import Rate
+    from veriward.eval.rates import Rate
     from veriward.eval.stage_report import StageReport
     from veriward.eval.stages import Exchange
 

@@ -1,5 +1,6 @@
 """What more than one test folder needs."""
 
+import importlib.util
 import json
 import os
 from collections.abc import Callable
@@ -21,6 +22,15 @@ def shared_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared cases at {folder}; set VERIWARD_SHARED to the folder that holds cases/ and data/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def run_folders():
+    """The module `tests/run_folders.py`: `write_run` stores a real run of given texts, `problem_set` makes its problems."""
+    spec = importlib.util.spec_from_file_location("run_folders", Path(__file__).parent / "run_folders.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

@@ -179,6 +179,16 @@ def refuse_other_settings(store: StateStore, described: dict[str, object]) -> No
         raise ConfigError(f"{store.path}: was opened for other settings: {'; '.join(found)}; open it with these")
 
 
+def to_verify(generation: Generation, problem: AgentProblem, contract: str) -> dict[str, Any]:
+    """A response as `verify_many` takes it: here it meets its reference, in every run of whatever kind."""
+    return {
+        "response": generation.text,
+        "reference": problem.reference,
+        "truncated": generation.truncated,
+        **fields_for(contract, problem.columns),
+    }
+
+
 @dataclass(slots=True)
 class _Job:
     problem: AgentProblem
@@ -270,7 +280,8 @@ class _Agent:
     def _verify(self, jobs: Sequence[_Job]) -> None:
         if not jobs:
             return
-        rows = [self._to_verify(job, job.problem.reference) for job in jobs]
+        contract = self._settings.contract
+        rows = [to_verify(job.state.answers[-1].generation, job.problem, contract) for job in jobs]
         for job, verdict in zip(jobs, self._verdicts(rows), strict=True):
             last = job.state.answers[-1]
             last.verdict = verdict.to_row(reference=False)
@@ -278,15 +289,6 @@ class _Agent:
             last.gate = None if correction is None else correction.value
             self._faults.at("agent.verified", job.problem.id)
             self._save(job.state, Phase.GRADED)
-
-    def _to_verify(self, job: _Job, reference: str, *, typed: bool = True) -> dict[str, Any]:
-        generation = job.state.answers[-1].generation
-        return {
-            "response": generation.text,
-            "reference": reference,
-            "truncated": generation.truncated,
-            **(fields_for(self._settings.contract, job.problem.columns) if typed else {}),
-        }
 
     def _verdicts(self, rows: Sequence[dict[str, Any]]) -> list[Verdict]:
         return verify_many(rows, contract=self._settings.contract, pool=self._pool)
@@ -314,7 +316,9 @@ class _Agent:
             return Correction.NOT_ACCEPTED
         if result is None or not isinstance(result.value, int | float):
             return None
-        (against_tool,) = self._verdicts([self._to_verify(job, result.text, typed=False)])
+        (against_tool,) = self._verdicts(
+            [{"response": last.generation.text, "reference": result.text, "truncated": last.generation.truncated}]
+        )
         if against_tool.outcome is Outcome.WRONG and against_tool.candidate is not None:
             (turned,) = self._verdicts([{"prediction": result.text, "reference": against_tool.candidate}])
             if turned.correct:
@@ -334,7 +338,7 @@ class _Agent:
         def on_finished(finished: Finished) -> None:
             nonlocal since
             seconds = round((time.perf_counter() - since) / max(1, len(finished)), 4)
-            for index, (generation,) in finished:
+            for index, generation in finished:
                 if index not in unanswered:
                     raise RuntimeError(f"{self._generator.name}: handed over prompt {index} twice, or never had it")
                 unanswered.discard(index)

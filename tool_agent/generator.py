@@ -34,6 +34,14 @@ class Generation:
     """JSON of the chat API's `tool_calls`, as the server sent it; None where there are none, and for local models,
     whose calls stand in the text."""
 
+    reported_tokens: int | None = None
+    """How many the model wrote, where a server says so and sends no ids."""
+
+    @property
+    def tokens(self) -> int:
+        """How many the model wrote; 0 where nobody says."""
+        return len(self.token_ids) or self.reported_tokens or 0
+
     @property
     def truncated(self) -> bool:
         return self.finish_reason == "length"
@@ -48,8 +56,8 @@ def goes_on(prompt: Prompt) -> bool:
     return not isinstance(prompt, str) and any(message["role"] == "assistant" for message in prompt)
 
 
-Finished: TypeAlias = Sequence[tuple[int, list[Generation]]]
-"""Prompts whose samples are complete: the prompt's index, and its samples in order."""
+Finished: TypeAlias = Sequence[tuple[int, Generation]]
+"""Responses that are complete, each with the index of its prompt."""
 
 
 class Generator(Protocol):
@@ -67,21 +75,25 @@ class Generator(Protocol):
         self,
         prompts: Sequence[Prompt],
         *,
-        samples: int = 1,
+        sample_numbers: Sequence[int] | None = None,
         temperature: float = 0.0,
         max_new_tokens: int,
         seed: int,
         stop: Sequence[str] = (),
         chat_template_kwargs: Mapping[str, object] | None = None,
         on_finished: Callable[[Finished], None] | None = None,
-    ) -> list[list[Generation]]:
-        """One list of `samples` responses per prompt, in the order of the prompts.
+    ) -> list[Generation]:
+        """One response per prompt, in the order of the prompts.
+
+        A prompt that is to be answered several times stands there several times, and `sample_numbers`, one per prompt,
+        tells the repetitions apart: what is drawn for a prompt depends on `seed`, its text and that number alone, so
+        that any part of a run can be asked again by itself. None: every number is 0.
 
         A conversation that goes on and has no room left in the context is answered with NO_ROOM; a first prompt that
         has none is a person's mistake, and raises ConfigError.
 
-        temperature 0 is greedy. `on_finished` is called as soon as some prompts are complete, in any order, each
-        prompt once, so that a caller can store them; an exception raised there ends the generation.
+        temperature 0 is greedy. `on_finished` is called as soon as some responses are complete, in any order,
+        each once, so that a caller can store them; an exception raised there ends the generation.
         """
 
 

@@ -149,7 +149,7 @@ def read_header(folder: Path) -> RunHeader:
 def to_header(stored: object, where: str) -> RunHeader:
     """Checked, since all that is resumed rests on it."""
     if not isinstance(stored, dict) or not {"schema", "kind", "fingerprint", "settings"} <= stored.keys():
-        raise ConfigError(f"{where}: is not of a run of the tool agent; choose another folder")
+        raise ConfigError(f"{where}: is not of a run; choose another folder")
     if stored["schema"] != SCHEMA:
         raise ConfigError(
             f"{where}: has schema {stored['schema']!r}, and this version reads {SCHEMA}; use the version that wrote it"

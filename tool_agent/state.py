@@ -84,6 +84,8 @@ class CallAttempt:
     """Faults of the machinery while it was run; no correction was spent on them."""
     seconds: float = 0.0
     """Of writing and running it."""
+    tool_seconds: float = 0.0
+    """Of these, of running it."""
 
     @property
     def refused(self) -> bool:
@@ -248,6 +250,7 @@ def _generation_row(generation: Generation) -> Row:
         "token_ids": list(generation.token_ids),
         "finish_reason": generation.finish_reason,
         "seed": generation.seed,
+        "reported_tokens": generation.reported_tokens,
     }
 
 
@@ -258,6 +261,7 @@ def _generation(row: Row) -> Generation:
         token_ids=tuple(row["token_ids"]),
         finish_reason=row["finish_reason"],
         seed=row["seed"],
+        reported_tokens=row.get("reported_tokens"),  # not there in states of version 0.1
     )
 
 
@@ -273,6 +277,7 @@ def _call_row(attempt: CallAttempt) -> Row:
         "executor_attempts": attempt.executor_attempts,
         "transient": list(attempt.transient),
         "seconds": attempt.seconds,
+        "tool_seconds": attempt.tool_seconds,
     }
 
 
@@ -300,6 +305,7 @@ def _call(row: Row) -> CallAttempt:
         executor_attempts=row["executor_attempts"],
         transient=tuple(map(Category, row["transient"])),
         seconds=row["seconds"],
+        tool_seconds=row.get("tool_seconds", 0.0),
     )
 
 
@@ -348,3 +354,4 @@ def executed(attempt: CallAttempt, execution: Execution, seconds: float) -> None
     attempt.executor_attempts = execution.attempts
     attempt.transient = execution.transient
     attempt.seconds = round(attempt.seconds + seconds, 4)
+    attempt.tool_seconds = round(seconds, 4)

@@ -146,7 +146,7 @@ def prepare_folder(folder: Path) -> None:
     try:
         if folder.exists() and not folder.is_dir():
             raise ConfigError(f"{folder}: is a file; wanted a folder for the run")
-        refuse_foreign(folder, RUN, "run of the tool agent")
+        refuse_foreign(folder, RUN, "run")
         make_folder(folder)
     except (OSError, ValueError) as error:
         if isinstance(error, ConfigError):

@@ -136,7 +136,7 @@ def smooth(values: Sequence[float]) -> list[float]:
 
 def wilson(share: float, total: int) -> tuple[float, float]:
     """95% interval of a share; as eval.metrics.Rate, for a share whose count was rounded away in the log."""
-    from veriward.eval.metrics import Rate
+    from veriward.eval.rates import Rate
 
     interval = Rate(successes=min(total, max(0, round(share * total))), total=total).interval()
     return interval if interval is not None else (0.0, 1.0)

@@ -63,7 +63,7 @@ def comparable(folder):
 
     def timeless(value):
         if isinstance(value, dict):
-            dropped = ("seconds", "microseconds", "replays", "sha256", "checksum")
+            dropped = ("seconds", "tool_seconds", "microseconds", "replays", "sha256", "checksum")
             return {name: timeless(one) for name, one in value.items() if name not in dropped}
         return [timeless(one) for one in value] if isinstance(value, list) else value
 
@@ -176,7 +176,7 @@ def test_references_that_cannot_be_read_are_left_out_and_named(write_jsonl, tmp_
 
 def test_a_set_without_readable_references_is_refused(write_jsonl, tmp_path):
     problems = load_problems(write_jsonl({"id": "bad", "question": "What?", "reference": r"\frac{1}{"}))
-    with pytest.raises(ConfigError, match="no reference can be read under contract v3"):
+    with pytest.raises(ConfigError, match="none of its 1 references can be read under contract v3"):
         run(problems, tmp_path / "run")
 
 
@@ -184,7 +184,7 @@ def test_a_set_without_readable_references_is_refused(write_jsonl, tmp_path):
 def test_a_problem_for_a_tool_that_is_not_there_is_refused(write_jsonl, tool):
     problems = load_problems(write_jsonl({"id": "a", "question": "6?", "reference": "6", "expected_tool": tool}))
     with pytest.raises(ConfigError, match=r"problem a: expected_tool .* wanted one of calculator"):
-        expected_tools(problems, toolbox().tools)
+        expected_tools(problems.name, problems.problems, toolbox().tools)
 
 
 @pytest.mark.parametrize(
@@ -254,9 +254,9 @@ def test_a_change_of_the_expected_tools_is_no_longer_the_same_run(tmp_path, writ
     file = write_jsonl(row)
     run(load_problems(file), tmp_path / "run")
     write_jsonl({**row, "expected_tool": "calculator"})
-    with pytest.raises(ConfigError, match="asked problems for other tools"):
-        read_agent_run(tmp_path / "run")
-    with pytest.raises(ConfigError, match=r"problems\.expected_tools"):
+    with pytest.raises(ConfigError, match="asked problems with other columns"):
+        read_agent_run(tmp_path / "run", str(file))
+    with pytest.raises(ConfigError, match=r"problems\.columns_sha256"):
         run(load_problems(file), tmp_path / "run")
 
 
@@ -279,9 +279,17 @@ def test_another_problem_set_is_refused_when_a_run_is_read(problems, tmp_path, w
         read_agent_run(tmp_path / "run", str(other))
 
 
-def test_a_problem_set_that_has_moved_is_asked_for(tmp_path, write_jsonl):
+def test_a_run_is_read_without_the_file_that_it_was_asked_from(tmp_path, write_jsonl):
     file = write_jsonl({"id": "a", "question": "6 * 8?", "reference": "48"})
     run(load_problems(file), tmp_path / "run")
+    file.unlink()
+    assert read_agent_run(tmp_path / "run").asked == 1
+
+
+def test_a_problem_set_that_has_moved_is_asked_for_where_the_run_has_no_copy(tmp_path, write_jsonl):
+    file = write_jsonl({"id": "a", "question": "6 * 8?", "reference": "48"})
+    run(load_problems(file), tmp_path / "run")
+    (tmp_path / "run" / "problems.jsonl").unlink()
     moved = file.rename(tmp_path / "moved.jsonl")
     with pytest.raises(ConfigError, match="name them with --problems"):
         read_agent_run(tmp_path / "run")

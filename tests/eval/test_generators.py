@@ -21,7 +21,15 @@ def answer(generator, prompts=PROMPTS, **options):
 
 
 def texts(results):
-    return [[generation.text for generation in samples] for samples in results]
+    return [generation.text for generation in results]
+
+
+def drawn(generator, prompts, samples, **options):
+    """The samples of every prompt, one list for each."""
+    numbers = [number for _ in prompts for number in range(samples)]
+    repeated = [prompt for prompt in prompts for _ in range(samples)]
+    results = answer(generator, repeated, sample_numbers=numbers, **{"temperature": 1.0, **options})
+    return [results[start : start + samples] for start in range(0, len(results), samples)]
 
 
 def test_responses_come_in_the_order_of_the_prompts(generator):
@@ -36,17 +44,17 @@ def test_greedy_is_what_the_model_itself_writes(generator, tiny_model):
     model, tokenizer = AutoModelForCausalLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
     ids = tokenizer("1+1", return_tensors="pt")["input_ids"]
     output = model.generate(ids, max_new_tokens=12, do_sample=False)[0, ids.shape[1] :]
-    assert answer(generator, ["1+1"])[0][0].token_ids == tuple(output.tolist())
+    assert answer(generator, ["1+1"])[0].token_ids == tuple(output.tolist())
 
 
 def test_a_sample_depends_on_its_seed_and_not_on_its_batch(generator):
-    together = texts(answer(generator, samples=3, temperature=1.0))
-    alone = [texts(answer(generator, [prompt], samples=3, temperature=1.0))[0] for prompt in PROMPTS]
+    together = [texts(samples) for samples in drawn(generator, PROMPTS, 3)]
+    alone = [texts(drawn(generator, [prompt], 3)[0]) for prompt in PROMPTS]
     assert together == alone
 
 
 def test_samples_of_a_prompt_differ_and_carry_their_seeds(generator):
-    samples = answer(generator, ["1+1"], samples=6, temperature=1.0)[0]
+    samples = drawn(generator, ["1+1"], 6)[0]
     assert [sample.seed for sample in samples] == [derive_seed(0, "1+1", index) for index in range(6)]
     assert len({sample.text for sample in samples}) == 6
 
@@ -57,7 +65,7 @@ def test_another_seed_gives_other_samples(generator):
 
 
 def test_greedy_draws_nothing_and_has_no_seed(generator):
-    assert answer(generator, ["1+1"])[0][0].seed is None
+    assert answer(generator, ["1+1"])[0].seed is None
 
 
 def test_sampling_follows_the_models_probabilities(generator, tiny_model):
@@ -68,8 +76,8 @@ def test_sampling_follows_the_models_probabilities(generator, tiny_model):
         logits = model(tokenizer("1+1", return_tensors="pt")["input_ids"]).logits[0, -1]
     expected = torch.softmax(logits / 0.5, -1)
     many = TransformersGenerator(tiny_model, device="cpu", batch_size=500)
-    drawn = answer(many, ["1+1"], samples=2_000, temperature=0.5, max_new_tokens=1)[0]
-    counts = torch.bincount(torch.tensor([sample.token_ids[0] for sample in drawn]), minlength=len(expected))
+    samples = drawn(many, ["1+1"], 2_000, temperature=0.5, max_new_tokens=1)[0]
+    counts = torch.bincount(torch.tensor([sample.token_ids[0] for sample in samples]), minlength=len(expected))
     top = expected.topk(20).indices
     deviation = (counts[top] / 2_000 - expected[top]) / (expected[top] * (1 - expected[top]) / 2_000).sqrt()
     assert deviation.abs().max() < 4.5
@@ -83,7 +91,7 @@ def test_the_global_random_state_is_left_alone(generator, temperature):
 
 
 def test_the_end_token_ends_a_response_and_the_limit_cuts_it_off(generator):
-    samples = answer(generator, ["1+1"], samples=40, temperature=1.5, max_new_tokens=60)[0]
+    samples = drawn(generator, ["1+1"], 40, temperature=1.5, max_new_tokens=60)[0]
     end = generator.settings["end_tokens"][0]
     assert {sample.finish_reason for sample in samples} == {"stop", "length"}
     for sample in samples:
@@ -96,9 +104,9 @@ def test_the_end_token_ends_a_response_and_the_limit_cuts_it_off(generator):
 
 
 def test_a_stop_string_ends_a_response_and_is_left_out_of_its_text(generator):
-    whole = answer(generator, ["1+1"])[0][0]
+    whole = answer(generator, ["1+1"])[0]
     mark = whole.text[3:5]
-    stopped = answer(generator, ["1+1"], stop=["never there", mark])[0][0]
+    stopped = answer(generator, ["1+1"], stop=["never there", mark])[0]
     assert stopped.text == whole.text[: whole.text.index(mark)]
     assert stopped.finish_reason == "stop"
     assert len(stopped.token_ids) < len(whole.token_ids)
@@ -106,16 +114,20 @@ def test_a_stop_string_ends_a_response_and_is_left_out_of_its_text(generator):
 
 def test_a_stop_string_ends_only_its_own_row(generator):
     whole = texts(answer(generator))
-    mark = whole[0][0][3:5]
+    mark = whole[0][3:5]
     stopped = texts(answer(generator, stop=[mark]))
-    assert stopped == [[text.split(mark)[0] for text in samples] for samples in whole]
+    assert stopped == [text.split(mark)[0] for text in whole]
 
 
-def test_finished_prompts_are_handed_over_once_and_whole(generator):
+def test_every_response_is_handed_over_once(generator):
     seen = []
-    answer(generator, samples=3, temperature=1.0, on_finished=seen.extend)
-    assert sorted(index for index, _ in seen) == [0, 1, 2]
-    assert {len(samples) for _, samples in seen} == {3}
+    results = answer(generator, PROMPTS * 2, sample_numbers=[0] * 3 + [1] * 3, temperature=1.0, on_finished=seen.extend)
+    assert [generation for _, generation in sorted(seen, key=lambda pair: pair[0])] == results
+
+
+def test_a_sample_asked_alone_is_the_one_that_was_asked_with_the_others(generator):
+    together = drawn(generator, ["1+1"], 3)[0]
+    assert answer(generator, ["1+1"], sample_numbers=[2], temperature=1.0) == together[2:]
 
 
 def test_the_longest_prompt_comes_first(tiny_model):
@@ -148,8 +160,8 @@ def test_a_response_never_outgrows_the_context(tiny_model, tmp_path):
     (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 10}))
     small = TransformersGenerator(folder, device="cpu")
     longer, shorter = answer(small, ["1234567", "12"], max_new_tokens=50)
-    assert (len(longer[0].token_ids), longer[0].finish_reason) == (10 - len("1234567") + 3, "length")
-    assert len(shorter[0].token_ids) == 9
+    assert (len(longer.token_ids), longer.finish_reason) == (10 - len("1234567") + 3, "length")
+    assert len(shorter.token_ids) == 9
     with pytest.raises(ConfigError, match="the model's context 10"):
         answer(small, ["a prompt without room"])
 
@@ -162,8 +174,8 @@ def test_a_conversation_that_filled_the_context_is_cut_off_before_its_first_word
     said = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2" * 60}]
     seen = []
     written = answer(small, [[*said, {"role": "user", "content": "again"}], "1+1"], on_finished=seen.extend)
-    assert written[0] == [NO_ROOM]
-    assert written[1][0].token_ids
+    assert written[0] == NO_ROOM
+    assert written[1].token_ids
     assert sorted(index for index, _ in seen) == [0, 1]
 
 
@@ -242,8 +254,6 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 2}, "2 samples at temperature 0"),
-        ({"samples": 0}, "samples must be at least 1"),
         ({"temperature": -1.0}, "temperature must be 0"),
         ({"temperature": float("nan")}, "temperature must be 0"),
         ({"max_new_tokens": 0}, "max_new_tokens must be at least 1"),
@@ -315,13 +325,13 @@ def test_a_gguf_file_is_a_model(write_gguf):
     path = write_gguf(template="{% for message in messages %}{{ message['content'] }}{% endfor %}")
     loaded = TransformersGenerator(path, device="cpu")
     prompts = ["1+12", [{"role": "user", "content": "1+12"}]]
-    assert len({generation.text for (generation,) in answer(loaded, prompts)}) == 1
+    assert len({generation.text for generation in answer(loaded, prompts)}) == 1
     assert (loaded.settings["model"], loaded.settings["end_tokens"], loaded.settings["context"]) == (str(path), [1], 64)
 
 
 def test_a_gguf_file_without_a_chat_template_says_what_to_use(write_gguf):
     loaded = TransformersGenerator(write_gguf(), device="cpu")
-    assert answer(loaded, ["1+12"])[0][0].text
+    assert answer(loaded, ["1+12"])[0].text
     with pytest.raises(ConfigError, match=r"tiny\.gguf: the model has no chat template; use template 'plain'"):
         answer(loaded, [[{"role": "user", "content": "1+12"}]])
 

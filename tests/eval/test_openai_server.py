@@ -95,7 +95,7 @@ def answer(generator, *prompts, **options):
 
 
 def test_messages_go_through_the_chat_api(server, connect):
-    generation = answer(connect(), stop=["\n\n"])[0][0]
+    generation = answer(connect(), stop=["\n\n"])[0]
     path, _, body = server.asked[0]
     assert (generation.text, generation.finish_reason, generation.seed) == ("Hello.", "stop", None)
     assert (path, body) == (
@@ -106,7 +106,7 @@ def test_messages_go_through_the_chat_api(server, connect):
 
 def test_plain_text_goes_through_the_completions_api(server, connect):
     server.answers = [(200, {"choices": [{"text": " 2", "finish_reason": "length"}]})]
-    generation = answer(connect(), "1+1=", chat_template_kwargs={"enable_thinking": False})[0][0]
+    generation = answer(connect(), "1+1=", chat_template_kwargs={"enable_thinking": False})[0]
     assert (generation.text, generation.truncated) == (" 2", True)
     path, _, body = server.asked[0]
     assert (path, body) == (
@@ -117,7 +117,7 @@ def test_plain_text_goes_through_the_completions_api(server, connect):
 
 def test_every_sample_is_a_request_with_a_seed_of_its_own(server, connect):
     server.answers = [lambda body: (200, chat(f"drawn from {body['seed']}"))]
-    samples = answer(connect(), samples=3, temperature=0.7)[0]
+    samples = answer(connect(), *[CHAT] * 3, sample_numbers=range(3), temperature=0.7)
     seeds = [request_seed(0, CHAT, sample) for sample in range(3)]
     assert [(sample.seed, sample.text) for sample in samples] == [(seed, f"drawn from {seed}") for seed in seeds]
     assert len(set(seeds)) == 3
@@ -146,13 +146,13 @@ def test_tools_are_a_field_of_their_own_and_other_template_settings_are_not(serv
 )
 def test_a_response_is_kept_as_the_model_wrote_it(server, connect, content, text, finish_reason):
     server.answers = [(200, content)]
-    generation = answer(connect())[0][0]
+    generation = answer(connect())[0]
     assert (generation.text, generation.finish_reason) == (text, finish_reason)
 
 
 def test_a_call_is_kept_as_the_server_sent_it(server, connect):
     server.answers = [(200, chat(None, "tool_calls", tool_calls=[{**CALL, "own": 1}]))]
-    assert json.loads(answer(connect())[0][0].tool_calls) == [{**CALL, "own": 1}]
+    assert json.loads(answer(connect())[0].tool_calls) == [{**CALL, "own": 1}]
 
 
 @pytest.mark.parametrize(
@@ -172,17 +172,17 @@ def test_token_ids_are_there_where_the_server_sends_them(server, connect, sent, 
     content = chat()
     content["choices"][0] |= sent
     server.answers = [(200, content)]
-    assert answer(connect())[0][0].token_ids == kept
+    assert answer(connect())[0].token_ids == kept
 
 
 def test_responses_come_in_the_order_of_the_prompts(server, connect):
     prompts = [[{"role": "user", "content": str(number)}] for number in range(12)]
     server.answers = [lambda body: (200, chat(body["messages"][0]["content"]))]
     seen = []
-    results = answer(connect(), *prompts, samples=2, temperature=1.0, on_finished=seen.extend)
-    assert [[sample.text for sample in samples] for samples in results] == [[str(n)] * 2 for n in range(12)]
+    results = answer(connect(), *prompts, on_finished=seen.extend)
+    assert [generation.text for generation in results] == [str(n) for n in range(12)]
     assert sorted(index for index, _ in seen) == list(range(12))
-    assert all(results[index] == samples for index, samples in seen)
+    assert all(results[index] == generation for index, generation in seen)
 
 
 def test_requests_at_the_same_time_are_bounded(server, connect):
@@ -194,7 +194,7 @@ def test_requests_at_the_same_time_are_bounded(server, connect):
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_passing_fault_is_tried_again(server, connect, status):
     server.answers = [(status, {"error": {"message": "busy"}}), (200, chat("at last"))]
-    assert answer(connect())[0][0].text == "at last"
+    assert answer(connect())[0].text == "at last"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_what_is_under_way_at_an_error_is_waited_for_and_handed_over(server, con
     seen = []
     with pytest.raises(ConfigError, match="HTTP 400: bad request"):
         answer(connect(concurrency=4), *prompts, on_finished=seen.extend)
-    assert {index: samples[0].text for index, samples in seen} == {0: "0", 2: "2", 3: "3"}
+    assert {index: generation.text for index, generation in seen} == {0: "0", 2: "2", 3: "3"}
 
 
 def test_an_error_of_the_caller_waits_for_no_request(server, connect):
@@ -370,6 +370,6 @@ def test_a_conversation_that_filled_the_context_is_cut_off_before_its_first_word
     server.answers = [(400, {"error": {"message": "This model's maximum context length is 64 tokens."}})]
     generator = OpenAIGenerator("tiny", base_url=server.url)
     conversation = [*CHAT, {"role": "assistant", "content": "Hello."}, *CHAT]
-    assert generator.generate([conversation], max_new_tokens=8, seed=0) == [[NO_ROOM]]
+    assert generator.generate([conversation], max_new_tokens=8, seed=0) == [NO_ROOM]
     with pytest.raises(ConfigError, match="maximum context length"):
         generator.generate([CHAT], max_new_tokens=8, seed=0)

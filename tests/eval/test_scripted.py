@@ -31,7 +31,7 @@ def answer(generator, *prompts, **options):
 
 
 def texts(results):
-    return [samples[0].text for samples in results]
+    return [generation.text for generation in results]
 
 
 def test_lines_follow_the_conversation_and_not_the_calls(scripted):
@@ -50,13 +50,13 @@ def test_plain_text_is_a_first_turn(scripted):
 def test_a_line_says_how_it_ended():
     calls = json.dumps([{"function": {"name": "calculator", "arguments": "{}"}}])
     scripted = ScriptedGenerator({"sum": [Line(text="é", finish_reason="length", tool_calls=calls)]}, QUESTIONS)
-    generation = answer(scripted, conversation("What is 2 + 3?"))[0][0]
+    generation = answer(scripted, conversation("What is 2 + 3?"))[0]
     assert (generation.truncated, generation.tool_calls, generation.token_ids) == (True, calls, (0xC3, 0xA9))
 
 
 def test_samples_carry_seeds_only_where_something_would_be_drawn(scripted):
-    greedy = answer(scripted, "What is 2 + 3?")[0]
-    drawn = answer(scripted, "What is 2 + 3?", samples=2, temperature=1.0)[0]
+    greedy = answer(scripted, "What is 2 + 3?")
+    drawn = answer(scripted, *["What is 2 + 3?"] * 2, sample_numbers=[0, 1], temperature=1.0)
     assert [generation.seed for generation in greedy + drawn] == [
         None,
         *(derive_seed(0, "sum\n0", sample) for sample in range(2)),

@@ -40,7 +40,7 @@ def generator():
 @pytest.mark.slow
 def test_it_is_asked_in_its_own_template_and_stops_by_itself(generator):
     prompt = [{"role": "user", "content": "What is the capital of France?"}]
-    generation = generator.generate([prompt], max_new_tokens=40, seed=0)[0][0]
+    generation = generator.generate([prompt], max_new_tokens=40, seed=0)[0]
     assert (generation.text, generation.finish_reason) == ("The capital of France is Paris.", "stop")
 
 

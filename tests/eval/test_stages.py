@@ -294,10 +294,7 @@ def test_other_code_is_named(tools):
     assert replace(tools, continued_under=[step]).notes == ["went on under other code at now: a to b"]
 
 
-def test_read_again_it_is_the_same_report(run, tools, problems, tmp_path, monkeypatch):
-    from veriward.eval import agent_run
-
-    monkeypatch.setattr(agent_run, "problem_set_named", lambda *_: problems)
+def test_read_again_it_is_the_same_report(run, tools, problems, tmp_path):
     folder = tmp_path / "tools"
     generator = ScriptedGenerator(WITH_TOOLS, {one.id: one.question for one in problems.problems}, name="seven")
     report = run_agent(generator, problems, toolbox(), folder, settings=AgentSettings()).report

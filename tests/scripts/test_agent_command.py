@@ -194,7 +194,7 @@ def test_bad_input_is_one_line(arguments, complaint):
     ("options", "complaint"),
     [
         (("m", None, None, 0, None), "--batch-size must be at least 1, got 0"),
-        (("m", "http://127.0.0.1:1/v1", "cpu", 1, None), "--device is for models that run here"),
+        (("m", "http://127.0.0.1:1/v1", "cpu", 1, None), "--device and --engine are for models that run here"),
         (("m", None, None, 1, 60.0), "--timeout is for a --server"),
         (("m", "http://127.0.0.1:1/v1", None, 1, 0.0), "--timeout must be above 0 and at most 86,400 seconds, got 0"),
         (("m", "http://127.0.0.1:1/v1", None, 1, math.nan), "--timeout must be above 0"),

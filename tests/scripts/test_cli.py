@@ -147,7 +147,7 @@ def test_eval_ends_with_a_table_of_rates_with_their_denominators(model, problems
         "eval", "--model", model, "--problems", problems, "--max-new-tokens", 8, "--out", tmp_path / "run"
     )
     assert done.returncode == 0, done.stderr
-    for text in ("accuracy", "/6 = ", "95 % interval (Wilson)", "format valid", "cut off", "outcome"):
+    for text in ("accuracy", "/6 = ", "95 % interval", "(Wilson)", "format valid", "cut off", "outcome"):
         assert text in done.stdout
 
 
@@ -202,12 +202,12 @@ def test_ctrl_c_says_how_to_go_on_and_leaves_what_was_stored(model, tmp_path):
         text=True,
     ) as process:
         deadline = time.monotonic() + 120
-        while not (out / "rows.jsonl").exists() or (out / "rows.jsonl").stat().st_size == 0:
+        while not list(out.glob("problems/*/*.json")):
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
     assert process.returncode == 130
-    assert errors == f"stopped; the same command with --out {out} goes on from here\n"
-    assert 0 < len((out / "rows.jsonl").read_text().splitlines()) < 200
+    assert errors.splitlines()[-1] == f"stopped; the same command with --out {out} goes on from here"
+    assert 0 < len(list(out.glob("problems/*/*.json"))) < 200

@@ -14,7 +14,7 @@ pytest.importorskip("trl")
 
 from rich.console import Console
 
-from veriward.eval.metrics import Rate
+from veriward.eval.rates import Rate
 from veriward.scripts.quickstart import (
     chosen_pairs,
     command_line,

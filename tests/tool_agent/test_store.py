@@ -445,8 +445,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, kind, name):
     ("content", "said"),
     [
         ("{torn", "damaged"),
-        ('{"settings": {}}', "is not of a run of the tool agent"),
-        ("[]", "is not of a run of the tool agent"),
+        ('{"settings": {}}', "is not of a run"),
+        ("[]", "is not of a run"),
         (json.dumps({"schema": 99, "kind": "files", "fingerprint": "", "settings": {}}), "schema 99"),
         (json.dumps({"schema": 1, "kind": "files", "fingerprint": "0" * 16, "settings": {}}), "do not fit"),
         (header_of(kind=[1]), "kind is list; wanted text"),

@@ -46,6 +46,6 @@ def test_a_sampled_response_does_not_depend_on_its_batch(tiny):
     texts = []
     for batch_size in (1, 3):
         generator = TransformersGenerator(tiny / "model", device="cuda", dtype="float32", batch_size=batch_size)
-        written = generator.generate(prompts, samples=1, temperature=1.0, max_new_tokens=8, seed=0)
-        texts.append([generation.text for (generation,) in written])
+        written = generator.generate(prompts, temperature=1.0, max_new_tokens=8, seed=0)
+        texts.append([generation.text for generation in written])
     assert texts[0] == texts[1]
