@@ -3,8 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from veriward.eval.metrics import summarise_run
-from veriward.eval.runs import read_run
+from veriward.eval.metrics import measured_errors, summarise_run, verifier_errors
+from veriward.eval.runs import ContractName, read_run
+from veriward.rewards import CONTRACTS, get_contract
 from veriward.tool_agent.errors import ConfigError
 
 pytest.importorskip("scipy")
@@ -133,3 +134,23 @@ def test_a_run_without_any_response_has_a_summary(run_folders, tmp_path):
 def test_a_run_that_is_read_again_has_the_same_summary(run_folders, tmp_path):
     run = run_folders.write_run(tmp_path / "run", boxed(*RIGHT[:7], *["0"] * 5))
     assert summarise_run(read_run(run.path)) == summarise_run(run)
+
+
+def test_the_verifiers_error_rates_were_measured_for_every_contract_as_it_is_now():
+    for name in CONTRACTS:
+        contract = ContractName(name, get_contract(name).fingerprint)
+        assert [error.kind for error in verifier_errors(contract)] == ["false_accept", "false_reject"], (
+            f"measure {name} again: python -m veriward.scripts.measure_verifier --shared FOLDER --write"
+        )
+
+
+def test_the_verifiers_error_rates_are_those_of_the_labelled_cases(shared_folder):
+    from veriward.scripts.bench_verifier import labelled_files
+    from veriward.scripts.measure_verifier import FILE, rates
+
+    stored = [row for row in measured_errors() if row["contract"] == "v3"]
+    assert rates("v3", labelled_files(shared_folder)[FILE]) == stored
+
+
+def test_another_version_of_a_contract_has_no_measured_error_rates():
+    assert verifier_errors(ContractName("v3", "0" * 16)) == ()
