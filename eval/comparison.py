@@ -58,7 +58,7 @@ class Comparison:
     """Whose samples are all there in both runs."""
     pairs: Pairs | None
     """None for several samples a problem."""
-    difference: float | None
+    difference: float
     """Of the accuracies on these problems, second less first."""
     interval: Interval | None
     """95 % interval of the difference."""

@@ -43,6 +43,7 @@ from veriward.scripts.options import (
     known_contract,
     refuse_output,
 )
+from veriward.scripts.promote_command import promote
 from veriward.scripts.state_command import state
 from veriward.scripts.tools_command import audit_tools, run_cases
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line
@@ -340,6 +341,7 @@ def audit(
 app.command(name="eval")(evaluate)
 app.command()(reverify)
 app.command(name="compare")(compare_runs)
+app.command()(promote)
 app.command()(attack)
 app.command()(agent)
 app.command()(stages)
