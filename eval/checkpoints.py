@@ -21,14 +21,13 @@ Watch = Callable[[str], AbstractContextManager[OnProgress]]
 
 
 def checkpoints_of(training: Path) -> list[Path]:
-    """By step; the end of the training too, where it holds a model of its own."""
+    """By step."""
     if not training.is_dir():
         raise ConfigError(f"{training}: no such folder; wanted the output_dir of a training run")
-    steps = {int(found[1]): path for path in training.iterdir() if (found := CHECKPOINT.fullmatch(path.name))}
-    found = [steps[step] for step in sorted(steps)]
-    if not found:
+    steps = {int(name[1]): path for path in training.iterdir() if (name := CHECKPOINT.fullmatch(path.name))}
+    if not steps:
         raise ConfigError(f"{training}: no checkpoint-STEP in it; wanted the output_dir of a training run")
-    return found
+    return [steps[step] for step in sorted(steps)]
 
 
 def evaluate_checkpoints(

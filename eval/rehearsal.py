@@ -31,11 +31,12 @@ def rehearse(
     max_new_tokens: int = 512,
     seed: int = 0,
     stop: Sequence[str] = (),
-) -> None:
-    """A scripted run under the settings of the real one, in a store that is thrown away.
+) -> str:
+    """The card of a scripted run under the settings of the real one, from a store that is thrown away.
 
     raises   what the real run would have raised at its end
     """
+    from veriward.eval.cards import model_card
     from veriward.eval.comparison import compare_runs
     from veriward.eval.loop import evaluate
 
@@ -57,6 +58,7 @@ def rehearse(
             durability="process",
         )
         compare_runs(result.run, result.run)
+        return model_card([result.run]).markdown
 
 
 def first_few(problems: ProblemSet, contract: str) -> ProblemSet:

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 
 from veriward.scripts.agent_command import agent, stages
 from veriward.scripts.attack_command import attack
+from veriward.scripts.card_command import card
 from veriward.scripts.compare_command import compare as compare_runs
 from veriward.scripts.display import (
     first_lines,
@@ -348,6 +349,7 @@ app.command()(stages)
 app.command()(drill)
 app.command(name="run-cases")(run_cases)
 app.add_typer(state, name="state")
+app.add_typer(card, name="card")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def shared_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def run_folders():
-    """The module `tests/run_folders.py`: `write_run` stores a real run of given texts, `problem_set` makes its problems."""
+    """The module `tests/run_folders.py`: `write_run` stores a real run of given texts, `problem_set` makes a set."""
     spec = importlib.util.spec_from_file_location("run_folders", Path(__file__).parent / "run_folders.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

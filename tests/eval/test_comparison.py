@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from veriward.eval.comparison import MCNEMAR, Pairs, compare_runs, compare_with
 from veriward.tool_agent.errors import ConfigError
 
@@ -80,7 +81,7 @@ def test_few_clusters_are_no_evidence(write):
 
 
 def test_other_contracts_are_refused(write):
-    with pytest.raises(ConfigError, match="graded under different contracts, v3 .* and v2 "):
+    with pytest.raises(ConfigError, match=r"graded under different contracts, v3 .* and v2 "):
         compare_runs(write("a", answers({0})), write("b", answers({0}), contract="v2"))
 
 

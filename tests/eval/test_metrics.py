@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from veriward.eval.metrics import measured_errors, summarise_run, verifier_errors
 from veriward.eval.runs import ContractName, read_run
 from veriward.rewards import CONTRACTS, get_contract

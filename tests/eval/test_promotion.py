@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 
 import pytest
+
 from veriward.eval.promotion import Measures, decide, decide_runs, paired, record
 from veriward.eval.promotion_rule import Guards, Rule, read_rule, stamp_path, stamped
 from veriward.tool_agent.errors import ConfigError
@@ -179,7 +180,9 @@ def test_another_problem_set_is_refused(rule_file, run_folders, tmp_path, write)
 
 
 def test_a_candidate_that_was_asked_otherwise_is_refused(rule_file, write):
-    with pytest.raises(ConfigError, match="was asked otherwise than the base: generation.max_new_tokens 64 there, 65"):
+    with pytest.raises(
+        ConfigError, match=r"was asked otherwise than the base: generation\.max_new_tokens 64 there, 65"
+    ):
         decide_runs(read_rule(rule_file), write("base", {0}, "0"), [write("longer", {0}, "1", max_new_tokens=65)])
 
 

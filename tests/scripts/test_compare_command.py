@@ -4,6 +4,7 @@ import json
 
 import pytest
 from typer.testing import CliRunner
+
 from veriward.scripts.cli import app
 
 pytest.importorskip("statsmodels")

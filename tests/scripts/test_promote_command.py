@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+
 from veriward.scripts.cli import app
 
 pytest.importorskip("yaml")

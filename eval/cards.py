@@ -1,0 +1,333 @@
+"""The two cards, written from stored runs and from nothing else.
+
+A model card is about the weights alone: no tools, no correction, every number with its denominator, interval, bounds,
+contract and fingerprint. A system card is about everything around them. A tool number in a model card is an error.
+
+A card ends with a line for machines that says what it was made of, so that `verify_card` can make it again from the
+states and hold the two against each other, line by line. What stands between the two notes marks is a person's own, and
+is kept and not compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from veriward.eval.audit_sample import read_audit
+from veriward.eval.card_front_matter import eval_results, front_matter
+from veriward.eval.metrics import Summary, summarise_run
+from veriward.eval.problems import PRESETS
+from veriward.eval.runs import ContractName, Run, read_run
+from veriward.eval.system_card import system_context
+from veriward.tool_agent.errors import ConfigError, need
+from veriward.tool_agent.files import cannot_write, write_whole
+
+MADE_OF = re.compile(r"<!-- made of: (\{.*\}) -->\s*\Z")
+NOTES = ("<!-- notes: yours, kept when the card is written again -->", "<!-- end of notes -->")
+"""Between these a person writes what no run says."""
+SHOWN_NAMES = {"math-500": "MATH-500", "gsm8k": "GSM8K", "aime-2024": "AIME 2024", "aime-2025": "AIME 2025"}
+EVAL_RESULTS = ".eval_results"
+MARKUP = re.compile(r"[\\`*{}\[\]<#|$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~)|(?<=~)~")
+"""What Markdown or HTML would read as more than text; an underscore inside a word is text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    kind: str
+    """'model' or 'system'."""
+    markdown: str
+    eval_results: Mapping[str, str]
+    """File name to YAML, as the Hub reads it from the folder `.eval_results`; empty for a system card."""
+
+    def write(self, file: Path) -> None:
+        """The card, with the notes of the one that it replaces, and `.eval_results` beside it."""
+        if file.exists() and MADE_OF.search(file.read_text("utf-8")) is None:
+            raise ConfigError(f"{file}: is there and is no card of this package; choose another --out")
+        text = with_notes(self.markdown, notes_of(file.read_text("utf-8")) if file.exists() else "")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, text.encode("utf-8"))
+            for name, content in self.eval_results.items():
+                (file.parent / EVAL_RESULTS).mkdir(exist_ok=True)
+                write_whole(file.parent / EVAL_RESULTS / name, content.encode("utf-8"))
+        except OSError as error:
+            raise cannot_write(file, error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One run on a card."""
+
+    run: Run
+    summary: Summary
+    audit: Mapping[str, Any] | None
+    """Agreement of the verifier with a person, where a sheet was marked."""
+    selection: str
+    """Whether the checkpoint was chosen by this number."""
+
+    @property
+    def settings(self) -> str:
+        """How it was asked, in a line."""
+        generation, generator = self.run.settings["generation"], self.run.settings["generator"]
+        shown = [str(generator.get("engine", "")), str(generator.get("dtype", ""))]
+        shown += [f"batch size {generator['batch_size']}"] if "batch_size" in generator else []
+        shown += [f"temperature {generation['temperature']:g}", f"at most {generation['max_new_tokens']} tokens"]
+        shown += [f"seed {generation['seed']}"] if generation["temperature"] else []
+        shown += [f"template {self.run.settings['prompt']['template']}"]
+        return ", ".join(part for part in shown if part)
+
+
+def model_card(runs: Sequence[Run], *, decision: Path | None = None, at: Path | None = None) -> Card:
+    """
+    runs       of the weights alone
+    decision   the decision.json of `veriward promote`
+    at         where the card will stand; paths in it are relative to there
+    raises     ConfigError for a run with tools or corrections, and for runs of different models
+    """
+    refuse_nothing(runs)
+    for run in runs:
+        if run.tools or run.corrected:
+            raise ConfigError(
+                f"{run.path}: has tools or corrected answers, and a model card is about the weights alone; "
+                "use `veriward card system`"
+            )
+        if run.agent:
+            raise ConfigError(
+                f"{run.path}: is a run of the tool agent; ask the model with `veriward eval` for its card"
+            )
+    models = {weights_name(run) for run in runs}
+    if len(models) > 1:
+        raise ConfigError(f"{runs[0].path}: {len(models)} different models are among the runs; a card is about one")
+    promoted = None if decision is None else read_decision(decision)
+    entries = [
+        Entry(run=run, summary=summarise_run(run), audit=read_audit(run), selection=selection_of(run, promoted))
+        for run in runs
+    ]
+    by_contract: dict[ContractName, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        by_contract[entry.run.contract].append(entry)
+    context = {
+        "model": runs[0].model,
+        "weights": weights_name(runs[0]),
+        "groups": list(by_contract.items()),
+        "decision": promoted,
+        "unused": unused_sets(runs),
+    }
+    complete = [(entry.run, entry.summary) for entry in entries if entry.run.complete]
+    made_of = {"kind": "model", "runs": runs_row(runs, at), "decision": file_row(decision, at)}
+    text = front_matter(runs[0].model, complete) + render("model_card.md.j2", context)
+    return Card(kind="model", markdown=with_marks(text, made_of), eval_results=eval_results(complete))
+
+
+def system_card(runs: Sequence[Run], *, drill: Path | None = None, at: Path | None = None) -> Card:
+    """
+    runs     of the tool agent, with its controls and its baseline without tools where there are any
+    drill    folder of `veriward drill`: injected faults, and the way that each problem took
+    raises   ConfigError where no run has tools, and for runs under different contracts or of other problems
+    """
+    refuse_nothing(runs)
+    context = system_context(runs, drill)
+    made_of = {"kind": "system", "runs": runs_row(runs, at), "drill": file_row(drill, at)}
+    return Card(kind="system", markdown=with_marks(render("system_card.md.j2", context), made_of), eval_results={})
+
+
+def refuse_nothing(runs: Sequence[Run]) -> None:
+    if not runs:
+        raise ConfigError("a card needs at least one run")
+    for run in runs:
+        if not run.rows:
+            raise ConfigError(f"{run.path}: holds no complete response; go on with it first")
+    seen: dict[str, Run] = {}
+    for run in runs:
+        if run.fingerprint in seen:
+            raise ConfigError(f"{run.path}: is the same run as {seen[run.fingerprint].path}; name it once")
+        seen[run.fingerprint] = run
+
+
+def weights_name(run: Run) -> str:
+    """What tells one model from another."""
+    generator = run.settings["generator"]
+    return str(generator.get("weights_sha256") or generator.get("script_sha256") or generator.get("model"))
+
+
+def selection_of(run: Run, decision: Mapping[str, Any] | None) -> str:
+    if decision is None:
+        return "no promotion rule is on record for this checkpoint"
+    if run.settings["problems"]["sha256"] != decision["set_sha256"]:
+        return "not used to choose the checkpoint"
+    return "SELECTED ON THIS SET: the checkpoint was chosen by this number, which is therefore too high on average"
+
+
+def unused_sets(runs: Sequence[Run]) -> list[str]:
+    """Public sets that no run on the card asked."""
+    asked = {str(run.settings["problems"]["name"]).casefold() for run in runs}
+    return [SHOWN_NAMES[name] for name, preset in PRESETS.items() if not {name, preset.hub.casefold()} & asked]
+
+
+def read_decision(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_bytes())
+        if not {"decision", "rule_sha256", "set_sha256", "rule", "complaints", "candidate"} <= found.keys():
+            raise ValueError("a field is missing")
+    except (OSError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{file}: is no decision of `veriward promote`: {error}") from error
+    return dict(found)
+
+
+# --------------------------------------------------------------------------------------------------------- rendering
+
+
+def render(template: str, context: Mapping[str, Any]) -> str:
+    need("jinja2", extra="eval", purpose="a card")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(  # noqa: S701  Markdown: what is not ours goes through the filter `md`
+        loader=PackageLoader("veriward.eval"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["counts"] = as_counts
+    environment.filters |= {"md": as_markdown, "percent": percent, "interval": as_interval, "row": as_table_row}
+    return environment.get_template(template).render(**context)
+
+
+def as_markdown(value: object) -> str:
+    """Any text, as words that Markdown and HTML leave alone, on one line."""
+    line = " ".join(str(value).split())
+    return MARKUP.sub(lambda found: f"&#{ord(found[0])};", line.replace("&", "&amp;"))
+
+
+def percent(share: float | None) -> str:
+    return "undefined" if share is None else f"{100 * share:.1f} %"
+
+
+def as_interval(interval: Sequence[float] | None) -> str:
+    return "undefined" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
+
+
+def as_counts(counts: Mapping[str, int]) -> str:
+    """Of what there is, in words."""
+    shown = [f"{as_markdown(name.replace('_', ' '))} {count}" for name, count in counts.items() if count]
+    return ", ".join(shown) or "none"
+
+
+def as_table_row(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def with_marks(text: str, made_of: Mapping[str, Any]) -> str:
+    line = json.dumps(made_of, sort_keys=True).replace("-->", "--\\u003e")
+    return f"{text.rstrip()}\n\n## Notes\n\n{NOTES[0]}\n{NOTES[1]}\n\n<!-- made of: {line} -->\n"
+
+
+def notes_of(text: str) -> str:
+    start, end = text.find(NOTES[0]), text.find(NOTES[1])
+    return text[start + len(NOTES[0]) : end].strip("\n") if 0 <= start < end else ""
+
+
+def with_notes(text: str, notes: str) -> str:
+    return text.replace(f"{NOTES[0]}\n{NOTES[1]}", f"{NOTES[0]}\n{notes}\n{NOTES[1]}") if notes else text
+
+
+def without_notes(text: str) -> str:
+    start, end = text.find(NOTES[0]), text.find(NOTES[1])
+    return text[: start + len(NOTES[0])] + "\n" + text[end:] if 0 <= start < end else text
+
+
+# ------------------------------------------------------------------------------------------------------ verification
+
+
+def runs_row(runs: Sequence[Run], at: Path | None) -> list[dict[str, str]]:
+    return [{"path": relative(run.path, at), "fingerprint": run.fingerprint} for run in runs]
+
+
+def file_row(path: Path | None, at: Path | None) -> dict[str, str] | None:
+    if path is None:
+        return None
+    content = path.read_bytes() if path.is_file() else b""
+    return {"path": relative(path, at), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def relative(path: Path, at: Path | None) -> str:
+    return os.path.relpath(path, at.parent if at is not None else Path.cwd())
+
+
+def verify_card(card: Path, runs: Sequence[Run] | None = None) -> list[str]:
+    """Everything in which a card, and `.eval_results` beside it, differ from what its runs say; a line each.
+
+    runs     where the runs are now; None: where they were when the card was written
+    raises   ConfigError for what is no card, and where its runs cannot be found or read
+    """
+    text, made_of = read_card(card)
+    found = [find_run(card, row, runs) for row in made_of["runs"]]
+    decision, drill = (find_file(card, made_of.get(name)) for name in ("decision", "drill"))
+    again = (
+        model_card(found, decision=decision, at=card)
+        if made_of["kind"] == "model"
+        else system_card(found, drill=drill, at=card)
+    )
+    faults = differences_between(without_notes(text), without_notes(again.markdown))
+    for name, content in again.eval_results.items():
+        file = card.parent / EVAL_RESULTS / name
+        if not file.is_file():
+            faults.append(f"{EVAL_RESULTS}/{name}: is missing")
+        elif file.read_text("utf-8") != content:
+            faults.append(f"{EVAL_RESULTS}/{name}: is not what the runs say")
+    return faults
+
+
+def read_card(card: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = card.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{card}: cannot be read: {error}; wanted a card of `veriward card`") from error
+    found = MADE_OF.search(text)
+    try:
+        made_of: dict[str, Any] = json.loads(found[1]) if found else {}
+        if made_of.get("kind") not in ("model", "system") or not all("path" in row for row in made_of["runs"]):
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{card}: does not say what it was made of; wanted a card of `veriward card`") from None
+    return text, made_of
+
+
+def find_run(card: Path, row: Mapping[str, str], runs: Sequence[Run] | None) -> Run:
+    if runs is not None:
+        for run in runs:
+            if run.fingerprint == row["fingerprint"]:
+                return run
+        raise ConfigError(f"{card}: none of the runs given has the fingerprint {row['fingerprint']} of {row['path']}")
+    return read_run(card.parent / row["path"])
+
+
+def find_file(card: Path, row: Mapping[str, str] | None) -> Path | None:
+    if row is None:
+        return None
+    place = card.parent / row["path"]
+    if not place.exists():
+        raise ConfigError(f"{card}: {row['path']}, which it was made with, is not there; put it back")
+    return place
+
+
+def differences_between(card: str, again: str) -> list[str]:
+    """By line; what the runs say, where the card says something else. The paths of moved runs are no difference."""
+    have, want = MADE_OF.sub("", card).splitlines(), MADE_OF.sub("", again).splitlines()
+    faults = []
+    for kind, start, end, other_start, other_end in SequenceMatcher(None, have, want, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        wanted = want[other_start:other_end] or ["nothing"]
+        for place, line in enumerate(have[start:end] or ["nothing"]):
+            said = wanted[min(place, len(wanted) - 1)]
+            faults.append(f"line {start + place + 1}: {line.strip()[:160]!r}; the runs say {said.strip()[:160]!r}")
+    return faults

@@ -1,0 +1,92 @@
+"""`veriward card`: the model card, the system card, and a check of either against its runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from veriward.scripts.display import printable
+from veriward.scripts.options import JsonOption
+from veriward.tool_agent.errors import disk_full_in_one_line, need
+
+if TYPE_CHECKING:
+    from veriward.eval.cards import Card
+
+card = typer.Typer(help="Cards, written from stored runs and checked against them.", no_args_is_help=True)
+
+RunsArgument = Annotated[list[Path], typer.Argument(help="Folders of runs.", metavar="RUN…")]
+
+
+@card.command()
+def model(
+    runs: RunsArgument,
+    decision: Annotated[
+        Path | None, typer.Option(help="The decision.json of `veriward promote`.", metavar="FILE")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="File of the card; `.eval_results` is written beside it.")] = Path(
+        "model_card.md"
+    ),
+) -> None:
+    """The weights alone: accuracy with interval and bounds, contract, selection, sets that were never asked."""
+    check_extras()
+    from veriward.eval.cards import model_card
+    from veriward.eval.runs import read_run
+
+    write(model_card([read_run(run) for run in runs], decision=decision, at=out), out)
+
+
+@card.command()
+def system(
+    runs: RunsArgument,
+    drill: Annotated[
+        Path | None, typer.Option(help="Folder of `veriward drill`: the injected faults.", metavar="FOLDER")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="File of the card.")] = Path("system_card.md"),
+) -> None:
+    """The system around the weights: tools, limits, gate, correction, stages, faults."""
+    check_extras()
+    from veriward.eval.cards import system_card
+    from veriward.eval.runs import read_run
+
+    write(system_card([read_run(run) for run in runs], drill=drill, at=out), out)
+
+
+@card.command()
+def verify(
+    card_file: Annotated[Path, typer.Argument(help="The card.", metavar="CARD")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Where its runs are now.", metavar="RUN…", show_default="where they were"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a card again from its runs; exit code 1 where a line differs."""
+    check_extras()
+    from veriward.eval.cards import verify_card
+    from veriward.eval.runs import read_run
+
+    faults = verify_card(card_file, None if not runs else [read_run(run) for run in runs])
+    if as_json:
+        print(json.dumps({"card": str(card_file), "verified": not faults, "faults": faults}))
+    else:
+        for fault in faults:
+            print(printable(fault), file=sys.stderr)
+        said = f"{len(faults)} lines are not what the runs say" if faults else "every line is what the runs say"
+        Console().print(printable(f"{card_file}: {said}"), soft_wrap=True)
+    raise typer.Exit(1 if faults else 0)
+
+
+def check_extras() -> None:
+    for module in ("jinja2", "scipy", "statsmodels", "huggingface_hub", "yaml"):
+        need(module, extra="eval", purpose="veriward card")
+
+
+def write(made: Card, out: Path) -> None:
+    with disk_full_in_one_line(out):
+        made.write(out)
+    Console().print(printable(f"written to {out}"), soft_wrap=True)
