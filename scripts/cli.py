@@ -32,6 +32,7 @@ from veriward.scripts.display import (
 )
 from veriward.scripts.drill_command import drill
 from veriward.scripts.eval_command import evaluate, reverify
+from veriward.scripts.export_command import export
 from veriward.scripts.options import (
     AnswerOption,
     ContractOption,
@@ -343,6 +344,7 @@ app.command(name="eval")(evaluate)
 app.command()(reverify)
 app.command(name="compare")(compare_runs)
 app.command()(promote)
+app.command()(export)
 app.command()(attack)
 app.command()(agent)
 app.command()(stages)
