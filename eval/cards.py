@@ -10,7 +10,6 @@ is kept and not compared.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -85,10 +84,10 @@ class Entry:
         return ", ".join(part for part in shown if part)
 
 
-def model_card(runs: Sequence[Run], *, decision: Path | None = None, at: Path | None = None) -> Card:
+def model_card(runs: Sequence[Run], *, decision: Mapping[str, Any] | None = None, at: Path | None = None) -> Card:
     """
     runs       of the weights alone
-    decision   the decision.json of `veriward promote`
+    decision   of `veriward promote`, as `read_decision` gives it
     at         where the card will stand; paths in it are relative to there
     raises     ConfigError for a run with tools or corrections, and for runs of different models
     """
@@ -106,9 +105,8 @@ def model_card(runs: Sequence[Run], *, decision: Path | None = None, at: Path | 
     models = {weights_name(run) for run in runs}
     if len(models) > 1:
         raise ConfigError(f"{runs[0].path}: {len(models)} different models are among the runs; a card is about one")
-    promoted = None if decision is None else read_decision(decision)
     entries = [
-        Entry(run=run, summary=summarise_run(run), audit=read_audit(run), selection=selection_of(run, promoted))
+        Entry(run=run, summary=summarise_run(run), audit=read_audit(run), selection=selection_of(run, decision))
         for run in runs
     ]
     by_contract: dict[ContractName, list[Entry]] = defaultdict(list)
@@ -118,24 +116,26 @@ def model_card(runs: Sequence[Run], *, decision: Path | None = None, at: Path | 
         "model": runs[0].model,
         "weights": weights_name(runs[0]),
         "groups": list(by_contract.items()),
-        "decision": promoted,
+        "decision": decision,
         "unused": unused_sets(runs),
     }
     complete = [(entry.run, entry.summary) for entry in entries if entry.run.complete]
-    made_of = {"kind": "model", "runs": runs_row(runs, at), "decision": file_row(decision, at)}
+    made_of = {"kind": "model", "runs": runs_row(runs, at), "decision": decision}
     text = front_matter(runs[0].model, complete) + render("model_card.md.j2", context)
     return Card(kind="model", markdown=with_marks(text, made_of), eval_results=eval_results(complete))
 
 
-def system_card(runs: Sequence[Run], *, drill: Path | None = None, at: Path | None = None) -> Card:
+def system_card(
+    runs: Sequence[Run], *, drill: Sequence[Mapping[str, str]] | None = None, at: Path | None = None
+) -> Card:
     """
     runs     of the tool agent, with its controls and its baseline without tools where there are any
-    drill    folder of `veriward drill`: injected faults, and the way that each problem took
+    drill    injected faults, and the way that each problem took, as `drill_rows` reads them
     raises   ConfigError where no run has tools, and for runs under different contracts or of other problems
     """
     refuse_nothing(runs)
     context = system_context(runs, drill)
-    made_of = {"kind": "system", "runs": runs_row(runs, at), "drill": file_row(drill, at)}
+    made_of = {"kind": "system", "runs": runs_row(runs, at), "drill": drill}
     return Card(kind="system", markdown=with_marks(render("system_card.md.j2", context), made_of), eval_results={})
 
 
@@ -251,13 +251,6 @@ def runs_row(runs: Sequence[Run], at: Path | None) -> list[dict[str, str]]:
     return [{"path": relative(run.path, at), "fingerprint": run.fingerprint} for run in runs]
 
 
-def file_row(path: Path | None, at: Path | None) -> dict[str, str] | None:
-    if path is None:
-        return None
-    content = path.read_bytes() if path.is_file() else b""
-    return {"path": relative(path, at), "sha256": hashlib.sha256(content).hexdigest()}
-
-
 def relative(path: Path, at: Path | None) -> str:
     return os.path.relpath(path, at.parent if at is not None else Path.cwd())
 
@@ -270,11 +263,10 @@ def verify_card(card: Path, runs: Sequence[Run] | None = None) -> list[str]:
     """
     text, made_of = read_card(card)
     found = [find_run(card, row, runs) for row in made_of["runs"]]
-    decision, drill = (find_file(card, made_of.get(name)) for name in ("decision", "drill"))
     again = (
-        model_card(found, decision=decision, at=card)
+        model_card(found, decision=made_of["decision"], at=card)
         if made_of["kind"] == "model"
-        else system_card(found, drill=drill, at=card)
+        else system_card(found, drill=made_of["drill"], at=card)
     )
     faults = differences_between(without_notes(text), without_notes(again.markdown))
     for name, content in again.eval_results.items():
@@ -294,9 +286,10 @@ def read_card(card: Path) -> tuple[str, dict[str, Any]]:
     found = MADE_OF.search(text)
     try:
         made_of: dict[str, Any] = json.loads(found[1]) if found else {}
-        if made_of.get("kind") not in ("model", "system") or not all("path" in row for row in made_of["runs"]):
+        known = made_of.get("kind") in ("model", "system") and {"decision", "drill"} & made_of.keys()
+        if not known or not all({"path", "fingerprint"} <= row.keys() for row in made_of["runs"]):
             raise ValueError
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(f"{card}: does not say what it was made of; wanted a card of `veriward card`") from None
     return text, made_of
 
@@ -308,15 +301,6 @@ def find_run(card: Path, row: Mapping[str, str], runs: Sequence[Run] | None) -> 
                 return run
         raise ConfigError(f"{card}: none of the runs given has the fingerprint {row['fingerprint']} of {row['path']}")
     return read_run(card.parent / row["path"])
-
-
-def find_file(card: Path, row: Mapping[str, str] | None) -> Path | None:
-    if row is None:
-        return None
-    place = card.parent / row["path"]
-    if not place.exists():
-        raise ConfigError(f"{card}: {row['path']}, which it was made with, is not there; put it back")
-    return place
 
 
 def differences_between(card: str, again: str) -> list[str]:

@@ -46,7 +46,9 @@ class Export:
     """File to bytes; of weights that are not written yet, their size in memory."""
 
 
-def export(runs: Sequence[Run], out: Path, *, merge_lora: bool, write: bool, decision: Path | None = None) -> Export:
+def export(
+    runs: Sequence[Run], out: Path, *, merge_lora: bool, write: bool, decision: Mapping[str, Any] | None = None
+) -> Export:
     """
     runs      of the weights alone, all of the same model in a local folder; their numbers are on the card
     out       a folder that is not there yet
@@ -192,7 +194,7 @@ def push(folder: Path, repo: str) -> str:
         raise ConfigError(f"--push {repo!r}: is no name of a repository: {first_line(error)}") from error
     except (HTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled, OSError) as error:
         raise ConfigError(
-            f"--push {repo}: {first_line(error)}; the folder {folder} is written: log in with `hf auth login` and upload it"
+            f"--push {repo}: {first_line(error)}; the folder {folder} is written: log in (hf auth login), upload it"
         ) from error
 
 

@@ -53,7 +53,7 @@ class Arm:
         return self.report.gate if self.run.tools else "no tools"
 
 
-def system_context(runs: Sequence[Run], drill: Path | None) -> dict[str, Any]:
+def system_context(runs: Sequence[Run], drill: Sequence[Mapping[str, str]] | None) -> dict[str, Any]:
     """ConfigError where no run has tools, and for runs under different contracts or of other problems."""
     for run in runs:
         if not run.agent:
@@ -79,7 +79,7 @@ def system_context(runs: Sequence[Run], drill: Path | None) -> dict[str, Any]:
         "absent": [gate.value for gate in CONTROLS if gate not in gates],
         "baselines": baselines,
         "stages": STAGES,
-        "drill": None if drill is None else drill_rows(drill),
+        "drill": drill,
     }
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from veriward.scripts.display import printable
 from veriward.scripts.options import JsonOption
-from veriward.tool_agent.errors import disk_full_in_one_line, need
+from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
 
 if TYPE_CHECKING:
     from veriward.eval.cards import Card
@@ -34,10 +34,11 @@ def model(
 ) -> None:
     """The weights alone: accuracy with interval and bounds, contract, selection, sets that were never asked."""
     check_extras()
-    from veriward.eval.cards import model_card
+    from veriward.eval.cards import model_card, read_decision
     from veriward.eval.runs import read_run
 
-    write(model_card([read_run(run) for run in runs], decision=decision, at=out), out)
+    promoted = None if decision is None else read_decision(decision)
+    write(model_card([read_run(run) for run in runs], decision=promoted, at=out), out)
 
 
 @card.command()
@@ -52,8 +53,10 @@ def system(
     check_extras()
     from veriward.eval.cards import system_card
     from veriward.eval.runs import read_run
+    from veriward.eval.system_card import drill_rows
 
-    write(system_card([read_run(run) for run in runs], drill=drill, at=out), out)
+    faults = None if drill is None else drill_rows(drill)
+    write(system_card([read_run(run) for run in runs], drill=faults, at=out), out)
 
 
 @card.command()
@@ -61,16 +64,24 @@ def verify(
     card_file: Annotated[Path, typer.Argument(help="The card.", metavar="CARD")],
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(help="Where its runs are now.", metavar="RUN…", show_default="where they were"),
+        typer.Argument(
+            help="Where its runs are now: folders, or a file of `veriward bundle`, which may hold the card too.",
+            metavar="RUN…",
+            show_default="where they were",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a card again from its runs; exit code 1 where a line differs."""
     check_extras()
+    from veriward.eval.bundle import is_bundle
     from veriward.eval.cards import verify_card
     from veriward.eval.runs import read_run
 
-    faults = verify_card(card_file, None if not runs else [read_run(run) for run in runs])
+    if runs and any(is_bundle(run) for run in runs):
+        faults = verify_in_bundle(card_file, runs)
+    else:
+        faults = verify_card(card_file, None if not runs else [read_run(run) for run in runs])
     if as_json:
         print(json.dumps({"card": str(card_file), "verified": not faults, "faults": faults}))
     else:
@@ -79,6 +90,20 @@ def verify(
         said = f"{len(faults)} lines are not what the runs say" if faults else "every line is what the runs say"
         Console().print(printable(f"{card_file}: {said}"), soft_wrap=True)
     raise typer.Exit(1 if faults else 0)
+
+
+def verify_in_bundle(card_file: Path, runs: list[Path]) -> list[str]:
+    """The runs of one bundle; the card is on this machine, or in it under this name."""
+    from veriward.eval.bundle import open_bundle
+    from veriward.eval.cards import verify_card
+    from veriward.eval.runs import read_run
+
+    if len(runs) > 1:
+        raise ConfigError("veriward card verify: wanted one bundle, or folders of runs; name the bundle alone")
+    with open_bundle(runs[0]) as bundle:
+        packed = {place.name: place for place in bundle.cards}
+        place = card_file if card_file.is_file() else packed.get(card_file.name, card_file)
+        return verify_card(place, [read_run(run) for run in bundle.runs])
 
 
 def check_extras() -> None:

@@ -20,8 +20,11 @@ from typer.core import TyperGroup
 
 from veriward.scripts.agent_command import agent, stages
 from veriward.scripts.attack_command import attack
+from veriward.scripts.audit_sample_command import audit_sample
+from veriward.scripts.bundle_command import bundle
 from veriward.scripts.card_command import card
 from veriward.scripts.compare_command import compare as compare_runs
+from veriward.scripts.contamination_command import contamination, fresh
 from veriward.scripts.display import (
     first_lines,
     grading_table,
@@ -345,6 +348,10 @@ app.command()(reverify)
 app.command(name="compare")(compare_runs)
 app.command()(promote)
 app.command()(export)
+app.command()(bundle)
+app.command(name="audit-sample")(audit_sample)
+app.command()(contamination)
+app.command()(fresh)
 app.command()(attack)
 app.command()(agent)
 app.command()(stages)

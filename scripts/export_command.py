@@ -36,12 +36,14 @@ def export(
         need(module, extra="eval", purpose="veriward export")
     if push is not None and not write:
         raise ConfigError("--push uploads what is written; add --write, or leave out --push for a dry run")
+    from veriward.eval.cards import read_decision
     from veriward.eval.export import export as made
     from veriward.eval.export import push as upload
     from veriward.eval.runs import read_run
 
     with disk_full_in_one_line(out):
-        result = made([read_run(run) for run in runs], out, merge_lora=merge_lora, write=write, decision=decision)
+        promoted = None if decision is None else read_decision(decision)
+        result = made([read_run(run) for run in runs], out, merge_lora=merge_lora, write=write, decision=promoted)
     address = None if push is None else upload(out, push)
     if as_json:
         print(json.dumps({**asdict(result), "folder": str(out), "address": address}))

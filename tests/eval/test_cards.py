@@ -6,11 +6,12 @@ import shutil
 import pytest
 
 from veriward.eval.agent_run import run_agent
-from veriward.eval.cards import model_card, system_card, verify_card
+from veriward.eval.cards import model_card, read_decision, system_card, verify_card
 from veriward.eval.drill import SCRIPT, run_drill
 from veriward.eval.problems import load_problems
 from veriward.eval.runs import read_run
 from veriward.eval.scripted import ScriptedGenerator
+from veriward.eval.system_card import drill_rows
 from veriward.eval.tool_problems import frozen_twelve
 from veriward.tool_agent import toolbox
 from veriward.tool_agent.agent import AgentSettings, Gate
@@ -102,7 +103,7 @@ def decision(tmp_path, run_folders):
         }
         file = tmp_path / "decision.json"
         file.write_text(json.dumps({**row, **changes}))
-        return file
+        return read_decision(file)
 
     return decision
 
@@ -122,10 +123,10 @@ def test_a_rule_that_was_changed_late_is_on_the_card(write, decision):
     assert "NOT CLEAN: the rule was changed after it was stamped" in card.markdown
 
 
-def test_what_is_no_decision_is_refused(write, tmp_path):
+def test_what_is_no_decision_is_refused(tmp_path):
     (tmp_path / "decision.json").write_text("[]")
     with pytest.raises(ConfigError, match="is no decision of `veriward promote`"):
-        model_card([write("run")], decision=tmp_path / "decision.json")
+        read_decision(tmp_path / "decision.json")
 
 
 HOSTILE = "a|b <script>alert(1)</script> `x` **y** [z](http://e) --- \n# h"
@@ -219,6 +220,13 @@ def test_a_file_that_is_no_card_is_not_overwritten(write, tmp_path):
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
+def test_a_card_with_a_decision_is_verified_without_its_file(write, decision, tmp_path):
+    file = tmp_path / "card.md"
+    model_card([write("run")], decision=decision(), at=file).write(file)
+    (tmp_path / "decision.json").unlink()
+    assert verify_card(file) == []
+
+
 # ------------------------------------------------------------------------------------------------------- system card
 
 
@@ -252,7 +260,7 @@ def test_controls_that_were_not_run_are_named(agents):
 
 def test_the_drill_gives_the_injected_faults_with_their_paths(agents, tmp_path):
     run_drill(tmp_path / "drill")
-    text = system_card([read_run(agents / "tools")], drill=tmp_path / "drill").markdown
+    text = system_card([read_run(agents / "tools")], drill=drill_rows(tmp_path / "drill")).markdown
     assert "| calculator-01 | timeout -> executor again -> 761 -> complete/correct | yes |" in text
 
 
