@@ -183,8 +183,9 @@ def refuse_other_weights(out: Path, model: Any, weights: str) -> None:
 def push(folder: Path, repo: str) -> str:
     """Uploads an exported folder; its address. ConfigError in one line where the Hub refuses or cannot be reached."""
     need("huggingface_hub", extra="eval", purpose="veriward export --push")
+    from httpx2 import HTTPError
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HFValidationError, HTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HFValidationError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     api = HfApi()
     try:
