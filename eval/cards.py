@@ -15,7 +15,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -248,7 +248,7 @@ def without_notes(text: str) -> str:
 
 
 def runs_row(runs: Sequence[Run], at: Path | None) -> list[dict[str, str]]:
-    return [{"path": relative(run.path, at), "fingerprint": run.fingerprint} for run in runs]
+    return [{"name": run.name, "path": relative(run.path, at), "fingerprint": run.fingerprint} for run in runs]
 
 
 def relative(path: Path, at: Path | None) -> str:
@@ -287,7 +287,7 @@ def read_card(card: Path) -> tuple[str, dict[str, Any]]:
     try:
         made_of: dict[str, Any] = json.loads(found[1]) if found else {}
         known = made_of.get("kind") in ("model", "system") and {"decision", "drill"} & made_of.keys()
-        if not known or not all({"path", "fingerprint"} <= row.keys() for row in made_of["runs"]):
+        if not known or not all({"name", "path", "fingerprint"} <= row.keys() for row in made_of["runs"]):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(f"{card}: does not say what it was made of; wanted a card of `veriward card`") from None
@@ -295,12 +295,13 @@ def read_card(card: Path) -> tuple[str, dict[str, Any]]:
 
 
 def find_run(card: Path, row: Mapping[str, str], runs: Sequence[Run] | None) -> Run:
+    """Under the name that it had when the card was written."""
     if runs is not None:
         for run in runs:
             if run.fingerprint == row["fingerprint"]:
-                return run
+                return replace(run, label=row["name"])
         raise ConfigError(f"{card}: none of the runs given has the fingerprint {row['fingerprint']} of {row['path']}")
-    return read_run(card.parent / row["path"])
+    return replace(read_run(card.parent / row["path"]), label=row["name"])
 
 
 def differences_between(card: str, again: str) -> list[str]:

@@ -33,6 +33,8 @@ from veriward.tool_agent.state import ProblemState
 CONTRACT = "v3"
 BOXED = re.compile(r"\\f?boxed\s*\{")
 SAID = re.compile(r"(?:answer|result|total)\s*(?:is|=|:)\s*:?\s*(\$?-?\d[\d,./]*\d|\$?-?\d)", re.IGNORECASE)
+BARE = re.compile(r"^[ \t]*\**\$?(-?\d[\d,./]*)\$?\**[ \t]*$", re.MULTILINE)
+"""A line with nothing but a number, as models that were asked for a number begin."""
 MOST_ANSWERS = 40
 """Stated answers of one response that are looked at: the first of them."""
 LONGEST_ANSWER = 200
@@ -100,15 +102,19 @@ def counts(run: Run, found: Mapping[str, Diagnosis]) -> Diagnosed:
     )
 
 
-def diagnose(run: Run, *, pool: VerdictPool | None = None) -> dict[str, Diagnosis]:
-    """Every complete response of a run, by its key (`runs.response_key`)."""
-    steps = [list(steps_in(row["text"])) for row in run.rows]
+def diagnose(run: Run, *, first: bool = False, pool: VerdictPool | None = None) -> dict[str, Diagnosis]:
+    """Every complete response of a run, by its key (`runs.response_key`).
+
+    first   of the first answers of a run that corrects; else of the final ones
+    """
+    rows = run.first_rows if first else run.rows
+    steps = [list(steps_in(row["text"])) for row in rows]
     false = false_steps({(step.left, step.right) for found in steps for step in found}, pool)
-    stated = [stated_answers(row["text"]) for row in run.rows]
-    right = right_answers(run, stated, pool)
+    stated = [stated_answers(row["text"]) for row in rows]
+    right = right_answers(run, rows, stated, pool)
     return {
         key_of(row, run): diagnosis_of(run, row, state, found, false, answers, right)
-        for row, state, found, answers in zip(run.rows, run.states, steps, stated, strict=True)
+        for row, state, found, answers in zip(rows, run.states, steps, stated, strict=True)
     }
 
 
@@ -204,8 +210,12 @@ def false_steps(pairs: set[tuple[str, str]], pool: VerdictPool | None) -> set[tu
 
 
 def stated_answers(text: str) -> list[tuple[Span, str]]:
-    """What is boxed, and what is called the answer, in the order of the text."""
-    found = [(Span(match.start(1), match.end(1)), match[1].strip("$")) for match in SAID.finditer(text)]
+    """What is boxed, called the answer, or a line of its own, in the order of the text."""
+    found = [
+        (Span(match.start(1), match.end(1)), match[1].strip("$"))
+        for pattern in (SAID, BARE)
+        for match in pattern.finditer(text)
+    ]
     for match in BOXED.finditer(text):
         end = closing(text, match.end())
         if end is not None:
@@ -224,13 +234,13 @@ def closing(text: str, start: int) -> int | None:
 
 
 def right_answers(
-    run: Run, stated: Sequence[Sequence[tuple[Span, str]]], pool: VerdictPool | None
+    run: Run, answered: Sequence[Row], stated: Sequence[Sequence[tuple[Span, str]]], pool: VerdictPool | None
 ) -> dict[tuple[str, str], bool]:
     """Problem and answer to whether they are equal; empty without references."""
     if not run.set.references:
         return {}
     asked = sorted(
-        {(row["id"], answer) for row, answers in zip(run.rows, stated, strict=True) for _, answer in answers}
+        {(row["id"], answer) for row, answers in zip(answered, stated, strict=True) for _, answer in answers}
     )
     rows = [
         {

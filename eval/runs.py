@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,10 +79,12 @@ class Run:
     """Keys of the responses that are not there yet; see `response_key`."""
     set_aside: tuple[str, ...]
     """States that could not be read, a line each."""
+    label: str | None = None
+    """Its name among others, where the folder's is not enough."""
 
     @property
     def name(self) -> str:
-        return run_name(self.path)
+        return self.label or run_name(self.path)
 
     @property
     def contract(self) -> ContractName:
@@ -349,6 +351,20 @@ def read_run(path: str | Path, problems: str | None = None, *, any_contract: boo
             missing=missing,
             set_aside=tuple(store.set_aside),
         )
+
+
+def read_runs(paths: Sequence[str | Path]) -> list[Run]:
+    """Several runs, with names that tell them apart: `before/greedy` and `after/greedy`, not `greedy` twice."""
+    runs = [read_run(path) for path in paths]
+    names = [[run.name] for run in runs]
+    folders = [list(Path(os.path.abspath(run.path)).parent.parts) for run in runs]
+    while True:
+        shown = ["/".join(name) for name in names]
+        alike = [place for place, name in enumerate(shown) if shown.count(name) > 1 and folders[place]]
+        if not alike:
+            return [replace(run, label=name) for run, name in zip(runs, shown, strict=True)]
+        for place in alike:
+            names[place].insert(0, folders[place].pop())
 
 
 def problems_of(path: Path, settings: Mapping[str, Any], given: str | None) -> RunProblems:

@@ -35,10 +35,10 @@ def model(
     """The weights alone: accuracy with interval and bounds, contract, selection, sets that were never asked."""
     check_extras()
     from veriward.eval.cards import model_card, read_decision
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_runs
 
     promoted = None if decision is None else read_decision(decision)
-    write(model_card([read_run(run) for run in runs], decision=promoted, at=out), out)
+    write(model_card(read_runs(runs), decision=promoted, at=out), out)
 
 
 @card.command()
@@ -52,11 +52,11 @@ def system(
     """The system around the weights: tools, limits, gate, correction, stages, faults."""
     check_extras()
     from veriward.eval.cards import system_card
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_runs
     from veriward.eval.system_card import drill_rows
 
     faults = None if drill is None else drill_rows(drill)
-    write(system_card([read_run(run) for run in runs], drill=faults, at=out), out)
+    write(system_card(read_runs(runs), drill=faults, at=out), out)
 
 
 @card.command()
@@ -76,12 +76,12 @@ def verify(
     check_extras()
     from veriward.eval.bundle import is_bundle
     from veriward.eval.cards import verify_card
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_runs
 
     if runs and any(is_bundle(run) for run in runs):
         faults = verify_in_bundle(card_file, runs)
     else:
-        faults = verify_card(card_file, None if not runs else [read_run(run) for run in runs])
+        faults = verify_card(card_file, None if not runs else read_runs(runs))
     if as_json:
         print(json.dumps({"card": str(card_file), "verified": not faults, "faults": faults}))
     else:
@@ -96,14 +96,14 @@ def verify_in_bundle(card_file: Path, runs: list[Path]) -> list[str]:
     """The runs of one bundle; the card is on this machine, or in it under this name."""
     from veriward.eval.bundle import open_bundle
     from veriward.eval.cards import verify_card
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_runs
 
     if len(runs) > 1:
         raise ConfigError("veriward card verify: wanted one bundle, or folders of runs; name the bundle alone")
     with open_bundle(runs[0]) as bundle:
         packed = {place.name: place for place in bundle.cards}
         place = card_file if card_file.is_file() else packed.get(card_file.name, card_file)
-        return verify_card(place, [read_run(run) for run in bundle.runs])
+        return verify_card(place, read_runs(bundle.runs))
 
 
 def check_extras() -> None:

@@ -49,6 +49,7 @@ from veriward.scripts.options import (
     refuse_output,
 )
 from veriward.scripts.promote_command import promote
+from veriward.scripts.report_command import report
 from veriward.scripts.state_command import state
 from veriward.scripts.tools_command import audit_tools, run_cases
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line
@@ -346,6 +347,7 @@ def audit(
 app.command(name="eval")(evaluate)
 app.command()(reverify)
 app.command(name="compare")(compare_runs)
+app.command()(report)
 app.command()(promote)
 app.command()(export)
 app.command()(bundle)

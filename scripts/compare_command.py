@@ -38,13 +38,13 @@ def compare(
 ) -> None:
     """Compare runs on the same problems, problem by problem, and say whether the difference could be chance."""
     from veriward.eval.comparison import compare_with
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_runs
 
     if len(runs) < 2:
         raise ConfigError("veriward compare: got 1 run, wanted at least 2; name the one to compare with first")
     for module in ("scipy", "statsmodels"):
         need(module, extra="eval", purpose="veriward compare")
-    first, *others = (read_run(run) for run in runs)
+    first, *others = read_runs(runs)
     found = compare_with(first, others, cluster=cluster, seed=seed)
     if as_json:
         print(json.dumps({"comparisons": [comparison.to_row() for comparison in found]}))

@@ -39,11 +39,11 @@ def export(
     from veriward.eval.cards import read_decision
     from veriward.eval.export import export as made
     from veriward.eval.export import push as upload
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_runs
 
     with disk_full_in_one_line(out):
         promoted = None if decision is None else read_decision(decision)
-        result = made([read_run(run) for run in runs], out, merge_lora=merge_lora, write=write, decision=promoted)
+        result = made(read_runs(runs), out, merge_lora=merge_lora, write=write, decision=promoted)
     address = None if push is None else upload(out, push)
     if as_json:
         print(json.dumps({**asdict(result), "folder": str(out), "address": address}))

@@ -49,7 +49,7 @@ def promote(
         need(module, extra="eval", purpose="veriward promote")
     from veriward.eval.promotion import decide_runs, record
     from veriward.eval.promotion_rule import read_rule, stamp_path, stamped
-    from veriward.eval.runs import read_run
+    from veriward.eval.runs import read_run, read_runs
     from veriward.tool_agent.files import to_json, write_whole
 
     console = Console(stderr=as_json)
@@ -66,7 +66,7 @@ def promote(
         return
     if not runs or (len(runs) < 2 and checkpoints is None):
         raise ConfigError("veriward promote: wanted the run of the base and those of candidates, or --checkpoints")
-    base, *candidates = (read_run(run) for run in runs)
+    base, *candidates = read_runs(runs)
     out = out or rule.with_suffix(".decision.json")
     with disk_full_in_one_line(out):
         if checkpoints is not None:

@@ -148,6 +148,12 @@ def test_what_comes_after_the_right_answer_is_marked(diagnosed):
     assert counts(run, {"p0": found}).lost == 1
 
 
+def test_a_number_on_a_line_of_its_own_is_an_answer(diagnosed):
+    text = "1.0\n\nTo explain this again, we begin with the inner bracket:\n25 - 7 = 18"
+    _, (found,) = diagnosed((text, "length"))
+    assert text[found.first_right.start : found.first_right.end] == "1.0"
+
+
 def test_a_right_answer_with_a_false_step_is_a_detour(diagnosed):
     run, (found, straight) = diagnosed(r"0 + 1 = 2. No: \boxed{1}", r"1 + 1 = 2: \boxed{2}")
     assert (found.detour, straight.detour) == (True, False)
