@@ -29,7 +29,7 @@ def front_matter(model: str, results: Results) -> str:
         EvalResult(
             task_type="text-generation",
             dataset_type=hub_name(run),
-            dataset_name=str(run.settings["problems"]["name"]),
+            dataset_name=run.problem_set,
             metric_type="accuracy",
             metric_value=round(100 * (summary.accuracy.value or 0.0), 2),
             metric_name=metric_name(summary),
@@ -88,4 +88,4 @@ def hub_name(run: Run) -> str:
     if name in PRESETS:
         return PRESETS[name].hub.split(":")[0]
     on_hub = HUB_DATASET.fullmatch(name) is not None and not name.endswith(FILES)
-    return name.split(":")[0] if on_hub else name.rsplit("/", 1)[-1]
+    return name.split(":")[0] if on_hub else run.problem_set

@@ -34,6 +34,19 @@ NOTES = ("<!-- notes: yours, kept when the card is written again -->", "<!-- end
 """Between these a person writes what no run says."""
 SHOWN_NAMES = {"math-500": "MATH-500", "gsm8k": "GSM8K", "aime-2024": "AIME 2024", "aime-2025": "AIME 2025"}
 EVAL_RESULTS = ".eval_results"
+DECIDED = {
+    "decision",
+    "candidate",
+    "reasons",
+    "complaints",
+    "rule",
+    "rule_sha256",
+    "stamped_at",
+    "set_sha256",
+    "base",
+    "runs",
+}
+"""What a card takes from a decision.json."""
 MARKUP = re.compile(r"[\\`*{}\[\]<#|$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~)|(?<=~)~")
 """What Markdown or HTML would read as more than text; an underscore inside a word is text."""
 
@@ -102,7 +115,7 @@ def model_card(runs: Sequence[Run], *, decision: Mapping[str, Any] | None = None
             raise ConfigError(
                 f"{run.path}: is a run of the tool agent; ask the model with `veriward eval` for its card"
             )
-    models = {weights_name(run) for run in runs}
+    models = {run.weights for run in runs}
     if len(models) > 1:
         raise ConfigError(f"{runs[0].path}: {len(models)} different models are among the runs; a card is about one")
     entries = [
@@ -114,9 +127,10 @@ def model_card(runs: Sequence[Run], *, decision: Mapping[str, Any] | None = None
         by_contract[entry.run.contract].append(entry)
     context = {
         "model": runs[0].model,
-        "weights": weights_name(runs[0]),
+        "weights": runs[0].weights,
         "groups": list(by_contract.items()),
         "decision": decision,
+        "place": place_in(decision, runs[0]),
         "unused": unused_sets(runs),
     }
     complete = [(entry.run, entry.summary) for entry in entries if entry.run.complete]
@@ -152,10 +166,17 @@ def refuse_nothing(runs: Sequence[Run]) -> None:
         seen[run.fingerprint] = run
 
 
-def weights_name(run: Run) -> str:
-    """What tells one model from another."""
-    generator = run.settings["generator"]
-    return str(generator.get("weights_sha256") or generator.get("script_sha256") or generator.get("model"))
+def place_in(decision: Mapping[str, Any] | None, run: Run) -> str:
+    """What the decision says of this model."""
+    if decision is None:
+        return ""
+    if run.weights == decision["base"]["weights"]:
+        return "the base"
+    found = [row["name"] for row in decision["runs"] if row["weights"] == run.weights]
+    if not found:
+        return "NOT AMONG THE CANDIDATES of this decision"
+    promoted = decision["decision"] == "promote" and decision["candidate"] in found
+    return f"the candidate {found[0]}, which was {'promoted' if promoted else 'not promoted'}"
 
 
 def selection_of(run: Run, decision: Mapping[str, Any] | None) -> str:
@@ -175,7 +196,7 @@ def unused_sets(runs: Sequence[Run]) -> list[str]:
 def read_decision(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
-        if not {"decision", "rule_sha256", "set_sha256", "rule", "complaints", "candidate"} <= found.keys():
+        if DECIDED - found.keys():
             raise ValueError("a field is missing")
     except (OSError, ValueError, AttributeError) as error:
         raise ConfigError(f"{file}: is no decision of `veriward promote`: {error}") from error

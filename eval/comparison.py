@@ -9,10 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import stdev
 from typing import Any
 
 from veriward.eval.metrics import Summary, as_row, clusters_of, summarise_run
-from veriward.eval.rates import FEWEST_CLUSTERS, Interval, holm, mcnemar, number_of_each, smallest_difference
+from veriward.eval.rates import (
+    FEWEST_CLUSTERS,
+    Interval,
+    holm,
+    mcnemar,
+    mean,
+    number_of_each,
+    smallest_difference,
+    student,
+)
 from veriward.eval.runs import Row, Run
 from veriward.rewards import Outcome
 from veriward.tool_agent.errors import ConfigError, need
@@ -106,7 +116,7 @@ def compare_runs(first: Run, second: Run, *, cluster: str | None = None, seed: i
         second=summarise_run(second, cluster=cluster),
         problems=len(shared),
         pairs=pairs,
-        difference=sum(gains) / len(gains),
+        difference=mean(gains),
         interval=interval,
         p_value=p_value,
         test=test,
@@ -131,6 +141,55 @@ def compare_with(first: Run, others: Sequence[Run], *, cluster: str | None = Non
         comparison if comparison.p_value is None else replace(comparison, adjusted_p=next(adjusted))
         for comparison in found
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedComparison:
+    """A recipe trained from several seeds, beside one run: a gain of one seed may be that seed's luck."""
+
+    base: str
+    seeds: tuple[str, ...]
+    problems: int
+    differences: tuple[float, ...]
+    """Of each seed's accuracy, less the base's."""
+    mean: float
+    spread: float
+    """Standard deviation of the differences between the seeds."""
+    over_seeds: Interval | None
+    """Student's 95 % interval of the mean over seeds: what another seed would add. None under 3 seeds."""
+    over_problems: Interval | None
+    """95 % bootstrap interval of the mean over problems (or clusters), for these seeds."""
+
+    def to_row(self) -> dict[str, Any]:
+        row: dict[str, Any] = as_row(self)
+        return row
+
+
+def compare_seeds(base: Run, seeds: Sequence[Run], *, cluster: str | None = None, seed: int = 0) -> SeedComparison:
+    """ConfigError as for `compare_runs`, and for fewer than two seeds."""
+    if len(seeds) < 2:
+        raise ConfigError(f"{base.path}: {len(seeds)} training seed to compare with it; wanted at least 2")
+    for run in seeds:
+        refuse_unlike(base, run)
+    found = [outcomes_of(run) for run in (base, *seeds)]
+    shared = [problem.id for problem in base.set.asked if all(problem.id in one for one in found)]
+    if not shared:
+        raise ConfigError(f"{base.path} and its seeds: no problem is complete in all of them; go on with them first")
+    before, *after = (share_of(one, shared) for one in found)
+    gains = [[end - start for start, end in zip(before, one, strict=True)] for one in after]
+    differences = [mean(one) for one in gains]
+    clusters, _ = clusters_of(base, cluster)
+    interval, _ = bootstrap([mean(one) for one in zip(*gains, strict=True)], [clusters[one] for one in shared], seed)
+    return SeedComparison(
+        base=base.name,
+        seeds=tuple(run.name for run in seeds),
+        problems=len(shared),
+        differences=tuple(differences),
+        mean=mean(differences),
+        spread=stdev(differences),
+        over_seeds=student(differences),
+        over_problems=interval,
+    )
 
 
 def refuse_unlike(first: Run, second: Run) -> None:

@@ -177,12 +177,12 @@ def decide_runs(rule: Rule, base: Run, candidates: Sequence[Run]) -> Decision:
             f"{rule.path}: {len(candidates)} candidates, and the rule announces {rule.candidates}; the level is shared "
             "out among those announced: a rule for more must be written before they are evaluated"
         )
-    seen = {weights_of(base): base.name}
+    seen = {base.weights: base.name}
     for run in candidates:
         other = how_asked(base, run)
         if other:
             raise ConfigError(f"{run.path}: was asked otherwise than the base: {'; '.join(other)}")
-        same = seen.setdefault(weights_of(run), run.name)
+        same = seen.setdefault(run.weights, run.name)
         if same != run.name:
             raise ConfigError(f"{run.path}: has the weights of {same}; name every checkpoint once")
     comparisons = [compare_runs(base, run, cluster=rule.cluster) for run in candidates]
@@ -205,12 +205,6 @@ def refuse_unfit(rule: Rule, run: Run) -> None:
         raise ConfigError(f"{run.path}: asks {len(run.set.asked)} problems; the rule says n: {rule.n}")
     if run.missing:
         raise ConfigError(f"{run.path}: {len(run.missing)} responses are missing; go on with the run first")
-
-
-def weights_of(run: Run) -> str:
-    """The hash where the engine knows it; behind a server the model's name."""
-    generator = run.settings["generator"]
-    return str(generator.get("weights_sha256") or generator.get("script_sha256") or generator.get("model"))
 
 
 def how_asked(base: Run, run: Run) -> list[str]:
@@ -252,7 +246,7 @@ def record(
     rule: Rule, stamp: Stamp, decision: Decision, base: Run, candidates: Sequence[Run], report: Run | None
 ) -> dict[str, Any]:
     """decision.json: everything by which the decision can be made again, and how far it can be trusted."""
-    late = stamp.complaints(rule, [base, *candidates])
+    late = stamp.complaints(rule, candidates)
     return {
         "decision": decision.decision,
         "candidate": decision.candidate,
@@ -263,7 +257,7 @@ def record(
         "changed": bool(late),
         "complaints": late,
         "set_sha256": base.settings["problems"]["sha256"],
-        "set": base.settings["problems"]["name"],
+        "set": base.problem_set,
         "contract": {"name": base.contract.name, "fingerprint": base.contract.fingerprint},
         "base": run_row(base),
         "runs": [run_row(run) for run in candidates],
@@ -273,4 +267,4 @@ def record(
 
 
 def run_row(run: Run) -> Mapping[str, str]:
-    return {"name": run.name, "model": run.model, "fingerprint": run.fingerprint}
+    return {"name": run.name, "model": run.model, "weights": run.weights, "fingerprint": run.fingerprint}

@@ -140,6 +140,17 @@ def clustered_interval(
     return max(0.0, float(low)), min(1.0, float(high))
 
 
+def student(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Interval of the mean of a few independent values; None under 3, and where all are equal."""
+    if len(values) < 3 or len(set(values)) == 1:
+        return None
+    need("scipy", extra="eval", purpose="an interval over seeds")
+    from scipy.stats import ttest_1samp
+
+    found = ttest_1samp(values, 0.0).confidence_interval(confidence_level=confidence)
+    return float(found.low), float(found.high)
+
+
 def number_of_each(clusters: Sequence[Hashable]) -> list[int]:
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]

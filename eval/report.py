@@ -131,7 +131,7 @@ def entry_of(number: int, run: Run) -> Entry:
 
 def title_of(runs: Sequence[Run]) -> str:
     models = list(dict.fromkeys(run.model for run in runs))
-    sets = list(dict.fromkeys(Path(str(run.settings["problems"]["name"])).name for run in runs))
+    sets = list(dict.fromkeys(run.problem_set for run in runs))
     return f"{', '.join(models)} on {', '.join(sets)}"
 
 
@@ -169,7 +169,7 @@ def groups_of(entries: Sequence[Entry]) -> Iterator[Group]:
             (entry.run.name, {key: count for key, count in entry.final.outcomes.items() if count}) for entry in members
         ]
         yield Group(
-            title=Path(str(first.run.settings["problems"]["name"])).name,
+            title=first.run.problem_set,
             contract=str(first.run.contract),
             entries=members,
             comparisons=compare_with(first.run, comparable) if comparable else [],

@@ -114,6 +114,18 @@ class Run:
         """For people: the last part of the model's path or hub name."""
         return Path(str(self.settings["generator"].get("model", "generator"))).name
 
+    @property
+    def problem_set(self) -> str:
+        """For people: the name of the set, of a file without its folders."""
+        name = str(self.settings["problems"]["name"])
+        return Path(name).name if Path(name).suffix else name
+
+    @property
+    def weights(self) -> str:
+        """What tells one model from another: the hash where the engine knows it, behind a server the model's name."""
+        generator = self.settings["generator"]
+        return str(generator.get("weights_sha256") or generator.get("script_sha256") or generator.get("model"))
+
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """The final answer of every complete response, flat; see `answer_row`."""

@@ -15,7 +15,7 @@ from veriward.scripts.options import JsonOption
 from veriward.tool_agent.errors import ConfigError, need
 
 if TYPE_CHECKING:
-    from veriward.eval.comparison import Change, Comparison
+    from veriward.eval.comparison import Change, Comparison, SeedComparison
     from veriward.eval.rates import Interval
 
 SHOWN = 20
@@ -33,11 +33,14 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two runs; further ones are compared with the first.")],
     cluster: ClusterOption = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seeds: Annotated[
+        bool, typer.Option("--seeds", help="The runs after the first are one recipe trained from several seeds.")
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help=f"Show every changed problem, not only {SHOWN}.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare runs on the same problems, problem by problem, and say whether the difference could be chance."""
-    from veriward.eval.comparison import compare_with
+    from veriward.eval.comparison import compare_seeds, compare_with
     from veriward.eval.runs import read_runs
 
     if len(runs) < 2:
@@ -46,12 +49,16 @@ def compare(
         need(module, extra="eval", purpose="veriward compare")
     first, *others = read_runs(runs)
     found = compare_with(first, others, cluster=cluster, seed=seed)
+    recipe = compare_seeds(first, others, cluster=cluster, seed=seed) if seeds else None
     if as_json:
-        print(json.dumps({"comparisons": [comparison.to_row() for comparison in found]}))
+        row = {"comparisons": [comparison.to_row() for comparison in found]}
+        print(json.dumps(row if recipe is None else {**row, "seeds": recipe.to_row()}))
         return
     console = Console()
     for comparison in found:
         show(console, comparison, every)
+    if recipe is not None:
+        console.print(seeds_table(recipe))
 
 
 def show(console: Console, comparison: Comparison, every: bool) -> None:
@@ -89,6 +96,17 @@ def numbers_table(comparison: Comparison) -> Table:
     table.add_row("compute", "equal" if comparison.compute_equal else "not equal")
     for line in comparison.compute:
         table.add_row("", line)
+    return table
+
+
+def seeds_table(recipe: SeedComparison) -> Table:
+    table = two_columns(f"{recipe.base} → {len(recipe.seeds)} training seeds, {recipe.problems} problems")
+    for name, difference in zip(recipe.seeds, recipe.differences, strict=True):
+        table.add_row(printable(name), f"{100 * difference:+.1f} points")
+    table.add_row("mean", f"{100 * recipe.mean:+.1f} points, standard deviation {100 * recipe.spread:.1f}")
+    over_seeds = "undefined under 3 seeds" if recipe.over_seeds is None else as_points(recipe.over_seeds)
+    table.add_row("95 % over seeds", over_seeds)
+    table.add_row("95 % over problems", as_points(recipe.over_problems))
     return table
 
 

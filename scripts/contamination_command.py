@@ -65,7 +65,7 @@ def contamination(
     folder = out or Path("runs", "contamination", Path(model).name)
     found = []
     for name, one in sets.items():
-        with disk_full_in_one_line(folder), show_progress(console, one.name) as on_progress:
+        with disk_full_in_one_line(folder), show_progress(console, f"{one.name}: ") as on_progress:
             found.append(
                 probe(
                     generator,

@@ -342,6 +342,8 @@ def result_table(result: EvalResult, seconds: float) -> Table:
         table.add_row("tokens a response", f"mean {lengths['mean']:,.1f}, longest {lengths['longest']:,.0f}")
     if summary.smallest_difference is not None:
         table.add_row("smallest difference", f"{100 * summary.smallest_difference:.1f} points, for a paired comparison")
+    if summary.tokens and summary.cost.seconds:
+        table.add_row("tokens a second", f"{summary.tokens / summary.cost.seconds:,.0f}")
     table.add_row("time", f"{seconds:,.1f} s" + (f", {result.reused} responses reused" if result.reused else ""))
     table.add_row("folder", printable(str(result.folder)))
     return table

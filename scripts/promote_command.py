@@ -94,11 +94,11 @@ def asked_checkpoints(base: Run, training: Path, device: str | None, console: Co
 
     @contextmanager
     def watch(name: str) -> Iterator[OnProgress]:
-        with show_progress(console, name) as on_progress:
+        with show_progress(console, f"{name}: ") as on_progress:
             yield on_progress
 
     return evaluate_checkpoints(
-        base, training, base.path.parent / f"{training.name}-checkpoints", make=make, watch=watch
+        base, training, training.with_name(f"{training.name}-checkpoints"), make=make, watch=watch
     )
 
 

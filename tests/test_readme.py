@@ -3,6 +3,7 @@
 import contextlib
 import io
 import itertools
+import json
 import re
 import shlex
 import subprocess
@@ -29,14 +30,30 @@ def commands():
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
-    """An untrained tiny model and its problems, as the quickstart lays them out."""
+    """An untrained tiny model, its problems, checkpoints and runs, as the quickstart lays them out."""
     from veriward.train.tiny_model import write_model
     from veriward.train.tiny_problems import write_problems
 
-    folder = tmp_path_factory.mktemp("readme") / "runs/quickstart/tiny"
-    write_model(folder / "base", seed=0)
-    write_problems(folder / "data", seed=0, train=64, heldout=8)
-    return folder.parents[2]
+    folder = tmp_path_factory.mktemp("readme") / "runs/quickstart"
+    write_model(folder / "tiny/base", seed=0)
+    write_problems(folder / "tiny/data", seed=0, train=64, heldout=12)
+    for seed, name in enumerate(("checkpoint-1", "final"), start=1):
+        write_model(folder / "grpo" / name, seed=seed)
+    rows = ({"step": step, "reward": 0.5, "rewards/accuracy_reward/mean": 0.5} for step in (1, 2))
+    (folder / "grpo/metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for name, model in (("before", "tiny/base"), ("after", "grpo/final")):
+        asked(folder / model, folder / "tiny/data/heldout.jsonl", folder / name / "greedy")
+    return folder.parents[1]
+
+
+def asked(model, problems, out):
+    from veriward.eval.generators import TransformersGenerator
+    from veriward.eval.loop import evaluate
+    from veriward.eval.problems import load_problems
+    from veriward.eval.prompting import PromptTemplate
+
+    generator = TransformersGenerator(model, device="cpu")
+    evaluate(generator, load_problems(problems), out, template=PromptTemplate(instruction=""), max_new_tokens=4)
 
 
 SHOWN = [
@@ -68,6 +85,14 @@ def test_the_trl_example_trains_with_a_model_and_a_dataset_in_place(tiny_model, 
     names["trainer"].train()
     assert names["trainer"].state.global_step == 1
 
+
+BEFORE, AFTER = "runs/quickstart/before/greedy", "runs/quickstart/after/greedy"
+RULE = (
+    r"HASH=$(sed -n 's/.*\"sha256\": \"\([0-9a-f]*\)\".*/\1/p' runs/quickstart/before/greedy/run.json | head -1) && "
+    'sed "s/^set_sha256:.*/set_sha256: $HASH/; s/^n: .*/n: 12/" '
+    f"{ROOT / 'docs/examples/promotion_rule.yaml'} > %s.yaml"
+)
+"""The rule of docs/examples for the problems made here."""
 
 HOW = {
     "bash scripts/quickstart": ["bash", "scripts/quickstart", "--help"],
@@ -126,6 +151,37 @@ HOW = {
     " --instruction  --max-new-tokens 48": [
         *("veriward", "eval", "--model", "runs/quickstart/tiny/base"),
         *("--problems", "runs/quickstart/tiny/data/heldout.jsonl", "--instruction", "", "--max-new-tokens", "4"),
+    ],
+    f"veriward compare {BEFORE} {AFTER}": ["veriward", "compare", BEFORE, AFTER],
+    "cp docs/examples/promotion_rule.yaml runs/rule.yaml": ["bash", "-c", "true"],
+    "veriward promote runs/rule.yaml --stamp": [
+        "bash",
+        "-c",
+        f"{RULE % 'one'} && $0 promote one.yaml --stamp",
+        "veriward",
+    ],
+    f"veriward promote runs/rule.yaml {BEFORE} --checkpoints runs/quickstart/grpo": [
+        *(
+            "bash",
+            "-c",
+            f"{RULE % 'two'} && $0 promote two.yaml {BEFORE} --checkpoints runs/quickstart/grpo",
+            "veriward",
+        ),
+    ],
+    f"veriward card model {AFTER} --decision runs/rule.decision.json --out runs/card/README.md": [
+        *("bash", "-c"),
+        f"{RULE % 'three'} && $0 promote three.yaml {BEFORE} {AFTER} && $0 card model {AFTER} --decision "
+        "three.decision.json --out runs/card/README.md",
+        "veriward",
+    ],
+    "veriward card verify runs/card/README.md": [
+        *("bash", "-c", f"$0 card model {AFTER} --out card/README.md && $0 card verify card/README.md", "veriward"),
+    ],
+    f"veriward report {BEFORE} {AFTER} --training runs/quickstart/grpo --out runs/report.html": [
+        *("veriward", "report", BEFORE, AFTER, "--training", "runs/quickstart/grpo", "--out", "runs/report.html"),
+    ],
+    "veriward card system runs/agent/tools runs/agent/plain --drill runs/drill --out runs/system_card.md": [
+        *("veriward", "card", "system", "--help"),
     ],
 }
 """Each command of the README and how it is run here: with fewer steps, on data made for the test.

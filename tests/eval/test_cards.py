@@ -100,6 +100,8 @@ def decision(tmp_path, run_folders):
             "stamped_at": "2026-01-01T00:00:00+00:00",
             "complaints": [],
             "reasons": ["step-2: +9.0 points"],
+            "base": {"name": "base", "weights": "9" * 64},
+            "runs": [{"name": "step-2", "weights": "0" * 64}, {"name": "step-1", "weights": "1" * 64}],
         }
         file = tmp_path / "decision.json"
         file.write_text(json.dumps({**row, **changes}))
@@ -112,6 +114,19 @@ def test_a_number_that_chose_the_checkpoint_says_so(write, decision):
     text = model_card([write("run")], decision=decision()).markdown
     assert "SELECTED ON THIS SET" in text
     assert "`abababababababab…`" in text
+
+
+@pytest.mark.parametrize(
+    ("weights", "place"),
+    [
+        ("0", "the candidate step-2, which was promoted"),
+        ("1", "the candidate step-1, which was not promoted"),
+        ("9", "the base"),
+        ("5", "NOT AMONG THE CANDIDATES"),
+    ],
+)
+def test_a_card_says_what_the_decision_says_of_its_model(write, decision, weights, place):
+    assert f"This model is {place}" in model_card([write("run", weights=weights * 64)], decision=decision()).markdown
 
 
 def test_a_number_on_another_set_says_that_too(write, decision):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from veriward.eval.comparison import MCNEMAR, Pairs, compare_runs, compare_with
+from veriward.eval.comparison import MCNEMAR, Pairs, compare_runs, compare_seeds, compare_with
 from veriward.tool_agent.errors import ConfigError
 
 pytest.importorskip("scipy")
@@ -132,3 +132,24 @@ def test_a_comparison_is_json(write):
     row = json.loads(json.dumps(found.to_row(), allow_nan=False))
     assert row["pairs"]["only_second"] == 10
     assert row["first"]["accuracy"]["total"] == 20
+
+
+def test_several_training_seeds_have_a_mean_a_spread_and_two_intervals(write):
+    base = write("base", answers(range(5)))
+    seeds = [write(f"seed-{n}", answers(range(n + 6)), weights=f"{n + 1}" * 64) for n in range(4)]
+    found = compare_seeds(base, seeds)
+    assert found.differences == pytest.approx((0.05, 0.10, 0.15, 0.20))
+    assert (found.mean, found.spread) == (pytest.approx(0.125), pytest.approx(0.0645, abs=1e-3))
+    assert found.over_seeds == pytest.approx((0.022, 0.228), abs=1e-3)
+    assert found.over_problems[0] < 0.125 < found.over_problems[1]
+
+
+def test_two_seeds_have_no_interval_over_seeds(write):
+    base = write("base", answers(range(5)))
+    seeds = [write(f"seed-{n}", answers(range(n + 6)), weights=f"{n + 1}" * 64) for n in range(2)]
+    assert compare_seeds(base, seeds).over_seeds is None
+
+
+def test_one_seed_is_no_recipe(write):
+    with pytest.raises(ConfigError, match="1 training seed to compare with it; wanted at least 2"):
+        compare_seeds(write("base", answers({0})), [write("seed", answers({1}))])

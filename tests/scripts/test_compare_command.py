@@ -42,3 +42,9 @@ def test_one_run_is_not_enough(runs):
 
 def test_a_run_that_changed_nothing_says_so(runs):
     assert "no problem has another outcome" in compare(runs / "before", runs / "same").stdout
+
+
+def test_training_seeds_are_put_together(runs):
+    shown = compare(runs / "before", runs / "after", runs / "same", "--seeds").stdout
+    assert "2 training seeds, 12 problems" in shown
+    assert "undefined under 3 seeds" in shown

@@ -44,7 +44,7 @@ def test_an_equal_candidate_keeps_the_base(place):
 
 
 def test_a_rule_that_is_stamped_after_its_outputs_is_called_not_clean(place):
-    assert "NOT CLEAN: base was begun at" in promote("rule.yaml", "base", "better").stdout.replace("\n", " ")
+    assert "NOT CLEAN: better was begun at" in promote("rule.yaml", "base", "better").stdout.replace("\n", " ")
 
 
 def test_a_stamped_rule_that_was_changed_is_called_not_clean(place):
