@@ -97,7 +97,7 @@ def export(
 def source_of(run: Run) -> Path:
     generator = run.settings["generator"]
     source = Path(str(generator.get("model", "")))
-    if generator.get("engine") not in ("transformers", "vllm") or not source.is_dir():
+    if generator.get("engine") != "transformers" or not source.is_dir():
         raise ConfigError(
             f"{run.path}: its model {generator.get('model')!r} is no folder on this machine; only such can be exported"
         )
