@@ -42,8 +42,8 @@ class Request:
 class VllmGenerator:
     """Answers prompts with vLLM, which schedules and batches them itself.
 
-    A sampled response is drawn from its own seed, made as that of `TransformersGenerator`. Batch composition can still
-    change rounding, and so a close call between two tokens.
+    A sampled response is drawn from its own seed, made as that of `TransformersGenerator`. Batch composition can
+    still change rounding, and so a close call between two tokens.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def test_an_adapter_names_its_base(tmp_path):
 @pytest.mark.parametrize("content", ["{}", "no json"])
 def test_an_adapter_without_a_base_is_refused(tmp_path, content):
     (tmp_path / "adapter_config\.json").write_text(content)
-    with pytest.raises(ConfigError, match="adapter_config.json"):
+    with pytest.raises(ConfigError, match=r"adapter_config\.json"):
         base_and_adapter(str(tmp_path))
 
 
