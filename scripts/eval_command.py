@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,9 @@ from veriward.scripts.generator_options import (
 )
 from veriward.scripts.options import ContractOption, JsonOption, known_contract
 from veriward.tool_agent.errors import disk_full_in_one_line
+
+SHOWN = 10
+"""Unreadable references that are named on the screen."""
 
 
 def evaluate(
@@ -103,7 +107,8 @@ def evaluate(
     check_extras("veriward eval", server, engine)
     if server is None and model != SMALL_MODEL:
         check_place(model)
-    run_problems(problem_set, options["contract"])
+    for line in left_out(run_problems(problem_set, options["contract"]).unreadable):
+        say(line)
     console = Console(stderr=as_json)
     with console.status("rehearsing the whole way"):
         rehearse(problem_set, **options)
@@ -162,6 +167,15 @@ def reverify(
     console.print(result_table(result, time.perf_counter() - started))
     if result.run.missing:
         say(f"never asked under the old contract, and missing here: {', '.join(result.run.missing)}")
+
+
+def left_out(unreadable: Mapping[str, str]) -> list[str]:
+    """By name, and some only by number: summary.json has all of them."""
+    named = [f"{problem} ({reason})" for problem, reason in list(unreadable.items())[:SHOWN]]
+    more = len(unreadable) - len(named)
+    if not named:
+        return []
+    return [f"left out, the reference cannot be read: {', '.join(named)}" + (f" and {more} more" if more else "")]
 
 
 def say(line: str) -> None:
