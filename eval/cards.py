@@ -247,8 +247,13 @@ def as_table_row(cells: Sequence[object]) -> str:
 
 
 def with_marks(text: str, made_of: Mapping[str, Any]) -> str:
-    line = json.dumps(made_of, sort_keys=True).replace("-->", "--\\u003e")
-    return f"{text.rstrip()}\n\n## Notes\n\n{NOTES[0]}\n{NOTES[1]}\n\n<!-- made of: {line} -->\n"
+    return f"{text.rstrip()}\n\n## Notes\n\n{NOTES[0]}\n{NOTES[1]}\n\n{made_of_line(made_of)}\n"
+
+
+def made_of_line(made_of: Mapping[str, Any]) -> str:
+    """A comment that nothing in it can end."""
+    line = json.dumps(made_of, sort_keys=True).replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"<!-- made of: {line} -->"
 
 
 def notes_of(text: str) -> str:
@@ -276,13 +281,24 @@ def relative(path: Path, at: Path | None) -> str:
     return os.path.relpath(path, at.parent if at is not None else Path.cwd())
 
 
-def verify_card(card: Path, runs: Sequence[Run] | None = None) -> list[str]:
+def verify_card(
+    card: Path,
+    runs: Sequence[Run] | None = None,
+    *,
+    decision: Mapping[str, Any] | None = None,
+    drill: Sequence[Mapping[str, str]] | None = None,
+) -> list[str]:
     """Everything in which a card, and `.eval_results` beside it, differ from what its runs say; a line each.
 
-    runs     where the runs are now; None: where they were when the card was written
-    raises   ConfigError for what is no card, and where its runs cannot be found or read
+    runs       where the runs are now; None: where they were when the card was written
+    decision   of `veriward promote`; None: the card's own word is taken for it, see `unchecked`
+    drill      of `drill_rows`; None: likewise
+    raises     ConfigError for what is no card, and where its runs cannot be found or read
     """
     text, made_of = read_card(card)
+    refuse_other_evidence(card, made_of["kind"], decision=decision, drill=drill)
+    given = {name: value for name, value in (("decision", decision), ("drill", drill)) if value is not None}
+    made_of = {**made_of, **given}
     found = [find_run(card, row, runs) for row in made_of["runs"]]
     again = (
         model_card(found, decision=made_of["decision"], at=card)
@@ -290,13 +306,39 @@ def verify_card(card: Path, runs: Sequence[Run] | None = None) -> list[str]:
         else system_card(found, drill=made_of["drill"], at=card)
     )
     faults = differences_between(without_notes(text), without_notes(again.markdown))
-    for name, content in again.eval_results.items():
-        file = card.parent / EVAL_RESULTS / name
-        if not file.is_file():
+    if made_of["kind"] == "model":
+        faults += faults_beside(card.parent / EVAL_RESULTS, again.eval_results)
+    return faults
+
+
+def faults_beside(folder: Path, wanted: Mapping[str, str]) -> list[str]:
+    """Of `.eval_results`. A card that stands alone, as in a bundle, has no such folder, and claims nothing by it."""
+    if not folder.is_dir():
+        return []
+    there = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+    faults = []
+    for name in sorted(wanted.keys() | there.keys()):
+        if name not in there:
             faults.append(f"{EVAL_RESULTS}/{name}: is missing")
-        elif file.read_text("utf-8") != content:
+        elif name not in wanted:
+            faults.append(f"{EVAL_RESULTS}/{name}: is of no run")
+        elif there[name] != wanted[name].encode("utf-8"):
             faults.append(f"{EVAL_RESULTS}/{name}: is not what the runs say")
     return faults
+
+
+def refuse_other_evidence(card: Path, kind: str, *, decision: object, drill: object) -> None:
+    """A decision belongs to a model card, a drill to a system card."""
+    if kind == "model" and drill is not None:
+        raise ConfigError(f"{card}: is a model card, which has no drill; leave out --drill")
+    if kind == "system" and decision is not None:
+        raise ConfigError(f"{card}: is a system card, which has no decision; leave out --decision")
+
+
+def unchecked(card: Path, given: Sequence[str] = ()) -> list[str]:
+    """What a card holds that its runs do not: 'decision', 'drill'. `given` is held against the original."""
+    _, made_of = read_card(card)
+    return [name for name in ("decision", "drill") if made_of.get(name) and name not in given]
 
 
 def read_card(card: Path) -> tuple[str, dict[str, Any]]:
@@ -310,6 +352,8 @@ def read_card(card: Path) -> tuple[str, dict[str, Any]]:
         known = made_of.get("kind") in ("model", "system") and {"decision", "drill"} & made_of.keys()
         if not known or not all({"name", "path", "fingerprint"} <= row.keys() for row in made_of["runs"]):
             raise ValueError
+        if found is None or found[0].rstrip() != made_of_line(made_of):
+            raise ValueError("not as it was written: it could hide text that is shown")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(f"{card}: does not say what it was made of; wanted a card of `veriward card`") from None
     return text, made_of
@@ -327,7 +371,7 @@ def find_run(card: Path, row: Mapping[str, str], runs: Sequence[Run] | None) -> 
 
 def differences_between(card: str, again: str) -> list[str]:
     """By line; what the runs say, where the card says something else. The paths of moved runs are no difference."""
-    have, want = MADE_OF.sub("", card).splitlines(), MADE_OF.sub("", again).splitlines()
+    have, want = MADE_OF.sub("", card).split("\n"), MADE_OF.sub("", again).split("\n")
     faults = []
     for kind, start, end, other_start, other_end in SequenceMatcher(None, have, want, autojunk=False).get_opcodes():
         if kind == "equal":

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriward.eval.model_loading import choose_device, hash_tokenizer, hash_weights, load
+from veriward.eval.model_loading import choose_device, hash_adapter, hash_tokenizer, hash_weights, load
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
 
@@ -90,10 +90,12 @@ class TransformersGenerator:
 
     @property
     def settings(self) -> Mapping[str, object]:
+        adapter = hash_adapter(self._model)
         return {
             "engine": "transformers",
             "model": self.name,
             "weights_sha256": self._weights_sha256,
+            **({} if adapter is None else {"adapter_sha256": adapter}),
             "tokenizer_sha256": hash_tokenizer(self._tokenizer),
             "chat_template": getattr(self._tokenizer, "chat_template", None),
             "dtype": str(self._model.dtype).removeprefix("torch."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,13 +112,34 @@ def first_line(error: Exception) -> str:
 
 def hash_weights(model: Any) -> str:
     """sha256 over the names and bytes of all weights: another checkpoint under the same path is noticed."""
+    return hash_tensors(model.state_dict())
+
+
+def hash_tensors(tensors: Mapping[str, Any]) -> str:
     import torch
 
     digest = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
+    for name, tensor in tensors.items():
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
         digest.update(tensor.detach().contiguous().flatten().view(torch.uint8).cpu().numpy())
     return digest.hexdigest()
+
+
+def hash_adapter(model: Any) -> str | None:
+    """sha256 over the weights of a LoRA adapter alone; None for a model without one."""
+    if not hasattr(model, "get_base_model"):
+        return None
+    from peft import get_peft_model_state_dict
+
+    # Left to itself peft asks the hub whether the base's embeddings were resized.
+    return hash_tensors(
+        get_peft_model_state_dict(model, adapter_name=name_of_adapter(model), save_embedding_layers=False)
+    )
+
+
+def name_of_adapter(model: Any) -> str:
+    active = model.active_adapter
+    return active if isinstance(active, str) else str(active[0])
 
 
 def hash_tokenizer(tokenizer: Any) -> str:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,8 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?(:[\w.-]+)?")
 FILE_SUFFIXES = {".jsonl", ".json", ".ndjson", ".txt", ".csv", ".parquet"}
 
 PARQUET = ".parquet"
-SHORTEST_SHA256 = 12
-"""Hex digits by which a set may be named."""
+SHA256 = re.compile("[0-9a-f]{12,64}")
+"""The hex digits by which a set may be named: the first twelve, or more."""
 
 Row = Mapping[str, object]
 NumberedRow = tuple[int, Row]
@@ -136,6 +137,8 @@ def load_problems(
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit must be at least 1, got {limit}")
+    if sha256 is not None and not SHA256.fullmatch(sha256):
+        raise ConfigError(f"sha256 must be the first 12 or more of its digits 0-9 and a-f, got {sha256!r}")
     name = str(path_or_name)
     preset = None if Path(name).exists() else PRESETS.get(name)
     if preset is not None:
@@ -163,7 +166,7 @@ def load_problems(
     problems = [make_problem(name, number, row, question, reference, identity) for number, row in rows[:limit]]
     refuse_repeated_ids(name, identity, problems)
     found = hash_problems(problems)
-    if sha256 is not None and (len(sha256) < SHORTEST_SHA256 or not found.startswith(sha256)):
+    if sha256 is not None and not found.startswith(sha256):
         raise ConfigError(
             f"{name}: has sha256 {found}, and {sha256} was wanted: it was changed, or is cut by another limit"
         )
@@ -233,6 +236,12 @@ def read_dataset(name: str, split: str | None, limit: int | None) -> list[Number
 
     try:
         found = open_dataset(name, split)
+    except ConfigError:
+        raise
+    except ConnectionError as error:
+        raise ConfigError(
+            f"{name}: {' '.join(str(error).split())}; mend the network, or name a file that holds the set"
+        ) from error
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ConfigError(f"{name}: `datasets` cannot load it: {reason}") from error
@@ -247,8 +256,12 @@ def open_dataset(name: str, split: str | None) -> datasets.Dataset | datasets.Da
 
     folder = Path(name)
     if any((folder / mark).exists() for mark in ("state.json", "dataset_dict.json")):
-        return datasets.load_from_disk(name)
-    path, _, config = (name, "", "") if folder.is_dir() else name.partition(":")
+        found = datasets.load_from_disk(name)
+        if split is not None and isinstance(found, datasets.Dataset) and str(found.split) != split:
+            raise ConfigError(f"{name}: one data set without splits was saved there, got split {split!r}; leave it out")
+        return found
+    # '.' has no name of its own, and `datasets` wants one.
+    path, _, config = (str(folder.resolve()), "", "") if folder.is_dir() else name.partition(":")
     return datasets.load_dataset(path, config or None, split=split)
 
 
@@ -307,6 +320,8 @@ def text_value(where: str, row: Row, column: str) -> str:
     value = row[column]
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = repr(value)
+    if isinstance(value, Decimal):
+        value = format(value, "f")
     if not isinstance(value, str):
         raise ConfigError(f"{where}: {column!r} is {type(value).__name__}; wanted text or a number")
     if not value.strip():

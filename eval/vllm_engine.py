@@ -80,7 +80,7 @@ class VllmGenerator:
         if adapter is not None:
             options |= {"enable_lora": True, "max_lora_rank": rank_of(adapter)}
         try:
-            self._llm: Any = LLM(model=base, seed=0, **options)
+            self._llm: Any = LLM(model=base, tokenizer=tokenizer_of(base, adapter), seed=0, **options)
         except (ValueError, RuntimeError, OSError) as error:
             raise ConfigError(f"{self.name}: vLLM cannot load it: {first_line(error)}") from error
         self._tokenizer: Any = self._llm.get_tokenizer()
@@ -168,6 +168,8 @@ class VllmGenerator:
 
         full = [(request.index, NO_ROOM) for request in requests if request.limit < 1]
         asked = [request for request in requests if request.limit >= 1]
+        if not asked:
+            return full
         adapter = None if self._adapter is None else LoRARequest("adapter", 1, self._adapter)
         written = self._llm.generate(
             [{"prompt_token_ids": request.token_ids} for request in asked],
@@ -219,6 +221,12 @@ def base_and_adapter(name: str) -> tuple[str, str | None]:
     return str(base), name
 
 
+def tokenizer_of(base: str, adapter: str | None) -> str:
+    """The adapter's own, if there is one: training may have given it another chat template."""
+    own = adapter is not None and Path(adapter, "tokenizer_config.json").is_file()
+    return str(adapter) if own else base
+
+
 def rank_of(adapter: str) -> int:
     """The engine reserves room for ranks of powers of two from 8 on."""
     rank = int(adapter_config(adapter).get("r", 8))
@@ -234,12 +242,13 @@ def adapter_config(name: str) -> dict[str, Any]:
 
 
 def hash_files(name: str) -> str:
-    """sha256 over the weight files of a folder, or of a hub name's snapshot: another checkpoint is noticed."""
+    """sha256 over the weight files of a folder, or of what the engine fetched for a hub name: another checkpoint is
+    noticed."""
     folder = Path(name)
     if not folder.is_dir():
         from huggingface_hub import snapshot_download
 
-        folder = Path(snapshot_download(name, allow_patterns=list(WEIGHTS)))
+        folder = Path(snapshot_download(name, local_files_only=True))
     files = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
     if not files:
         raise ConfigError(f"{name}: no weights ({', '.join(WEIGHTS)}) in it; wanted a saved model")

@@ -63,6 +63,14 @@ def test_another_tokenizer_under_the_same_path_is_noticed(asked):
         ask()
 
 
+def test_another_chat_template_under_the_same_path_is_noticed(asked):
+    folder, ask = asked
+    file = folder / "chat_template.jinja"
+    file.write_text(file.read_text() + " ")
+    with pytest.raises(ConfigError, match=r"generator\.chat_template"):
+        ask()
+
+
 def test_another_adapter_over_the_same_base_is_noticed(asked, tmp_path, run_folders):
     peft = pytest.importorskip("peft")
     from transformers import AutoModelForCausalLM
@@ -87,10 +95,20 @@ def test_another_adapter_over_the_same_base_is_noticed(asked, tmp_path, run_fold
         return evaluate(generator, run_folders.problem_set(2), tmp_path / "lora", template=PLAIN, max_new_tokens=4)
 
     save(0)
-    ask()
+    first = ask().run.settings["generator"]
     save(1)
-    with pytest.raises(ConfigError, match=r"generator\.weights_sha256"):
+    with pytest.raises(ConfigError, match=r"generator\.adapter_sha256") as refused:
         ask()
+    assert "generator.weights_sha256" in str(refused.value)  # of base and adapter together
+    save(0)
+    other_weights(base)
+    changed = TransformersGenerator(folder, device="cpu").settings
+    assert changed["adapter_sha256"] == first["adapter_sha256"]
+    assert changed["weights_sha256"] != first["weights_sha256"]
+
+
+def test_a_model_without_an_adapter_names_none(tiny_model):
+    assert "adapter_sha256" not in TransformersGenerator(tiny_model, device="cpu").settings
 
 
 def test_the_refusal_lists_every_difference_and_keeps_what_is_stored(asked, tmp_path):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from veriward.eval.agent_run import run_agent
-from veriward.eval.cards import model_card, read_decision, system_card, verify_card
+from veriward.eval.cards import model_card, read_decision, system_card, unchecked, verify_card
 from veriward.eval.drill import SCRIPT, run_drill
 from veriward.eval.problems import load_problems
 from veriward.eval.runs import read_run
@@ -198,6 +198,47 @@ def test_a_state_that_was_changed_is_found(card, write):
     assert verify_card(card)
 
 
+def test_the_line_for_machines_cannot_hide_text_that_is_shown(card):
+    text = card.read_text()
+    card.write_text(text.replace('"kind": "model"', '"kind": "model", "x": "--> <h1>99 %</h1> <!--"'))
+    with pytest.raises(ConfigError, match="does not say what it was made of"):
+        verify_card(card)
+
+
+@pytest.mark.parametrize("end", ["-->", "--!>"])
+def test_no_name_ends_the_line_for_machines(write, decision, end):
+    last = model_card([write("run")], decision=decision(reasons=[f"{end} <h1>99 %</h1>"])).markdown.splitlines()[-1]
+    assert (last.count("<"), last.count(">")) == (1, 1)
+
+
+def test_a_line_break_that_is_none_in_markdown_is_found(card):
+    card.write_text(card.read_text().replace("## What is not claimed\n", "## What is not claimed\f"))
+    assert verify_card(card)
+
+
+@pytest.fixture
+def hub_card(write, run_folders, tmp_path):
+    file = tmp_path / "card.md"
+    model_card([write("run", problems=run_folders.problem_set(12, name="math-500"))], at=file).write(file)
+    return file
+
+
+def test_an_eval_results_file_of_no_run_is_found(hub_card):
+    (hub_card.parent / ".eval_results" / "openai_gsm8k.yaml").write_text("- value: 99")
+    assert verify_card(hub_card) == [".eval_results/openai_gsm8k.yaml: is of no run"]
+
+
+def test_an_eval_results_file_that_was_changed_is_found(hub_card):
+    (file,) = (hub_card.parent / ".eval_results").iterdir()
+    file.write_text(file.read_text().replace("33.33", "93.33"))
+    assert verify_card(hub_card) == [f".eval_results/{file.name}: is not what the runs say"]
+
+
+def test_a_card_on_a_hub_set_is_verified_without_its_eval_results(hub_card):
+    shutil.rmtree(hub_card.parent / ".eval_results")
+    assert verify_card(hub_card) == []
+
+
 def test_notes_are_kept_and_not_compared(card, write):
     text = card.read_text()
     start = text.index("-->\n<!-- end of notes")
@@ -240,6 +281,18 @@ def test_a_card_with_a_decision_is_verified_without_its_file(write, decision, tm
     model_card([write("run")], decision=decision(), at=file).write(file)
     (tmp_path / "decision.json").unlink()
     assert verify_card(file) == []
+
+
+def test_a_decision_is_held_against_its_file(write, decision, tmp_path):
+    file = tmp_path / "card.md"
+    model_card([write("run")], decision=decision(reasons=["step-2: +90.0 points"]), at=file).write(file)
+    assert unchecked(file) == ["decision"]
+    assert "+90.0" in verify_card(file, decision=decision())[0]
+
+
+def test_a_drill_is_not_held_against_a_model_card(card):
+    with pytest.raises(ConfigError, match="leave out --drill"):
+        verify_card(card, drill=[])
 
 
 # ------------------------------------------------------------------------------------------------------- system card

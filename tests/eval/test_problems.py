@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 
-from veriward.eval.problems import ConfigError, load_problems
+from veriward.eval import problems
+from veriward.eval.problems import PRESETS, ConfigError, Preset, load_problems
 
 QUESTION, ANSWER = {"question": "1+1"}, {"answer": "2"}
 
@@ -169,3 +176,135 @@ def test_a_number_too_long_for_python_is_one_line(tmp_path):
     path.write_text('{"question": "a", "answer": ' + "9" * 10_000 + "}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 1: no JSON"):
         load_problems(path)
+
+
+@pytest.fixture
+def write_parquet(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    def write(**columns):
+        path = tmp_path / "problems.parquet"
+        parquet.write_table(pyarrow.table(columns), path)
+        return path
+
+    return write
+
+
+def test_a_parquet_file_is_read_like_the_jsonl_file_of_the_same_rows(write_parquet, write_jsonl):
+    rows = [{"id": str(n), "question": f"{n}+1", "answer": str(n + 1), "level": n} for n in range(3)]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    assert load_problems(write_parquet(**columns)).problems == load_problems(write_jsonl(*rows)).problems
+
+
+def test_a_decimal_of_a_parquet_file_is_read_as_its_text(write_parquet):
+    assert load_problems(write_parquet(question=["a"], answer=[Decimal("1.50")])).problems[0].reference == "1.50"
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 and nothing else PAR1"])
+def test_a_damaged_parquet_file_is_one_line(tmp_path, content):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "set.parquet"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"set\.parquet: cannot be read as Parquet") as caught:
+        load_problems(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_row_without_an_answer_in_a_parquet_file_is_named(write_parquet):
+    with pytest.raises(ConfigError, match=r"row 2: 'answer' is NoneType"):
+        load_problems(write_parquet(question=["a", "b"], answer=["1", None]))
+
+
+def test_the_presets_are_the_published_sets():
+    assert {name: (preset.split, preset.count) for name, preset in PRESETS.items()} == {
+        "math-500": ("test", 500),
+        "gsm8k": ("test", 1319),
+        "aime-2024": ("train", 30),
+        "aime-2025": ("test", 30),
+    }
+
+
+@pytest.fixture
+def preset(tmp_path, monkeypatch):
+    """A preset whose set lies in a folder here: three rows, with a solution beside the answer."""
+    datasets = pytest.importorskip("datasets")
+    rows = [{"problem": f"{n}+1", "solution": "Count on.", "answer": str(n + 1)} for n in range(3)]
+    table = datasets.Dataset.from_list(rows)
+    datasets.DatasetDict(train=table.select([0]), test=table).save_to_disk(tmp_path / "hub")
+    made = Preset(
+        hub=str(tmp_path / "hub"), split="test", question_column="problem", reference_column="answer", count=3
+    )
+
+    def name_it(**changes):
+        monkeypatch.setattr(problems, "PRESETS", {"small": replace(made, **changes)})
+        return "small"
+
+    monkeypatch.chdir(tmp_path)
+    return name_it
+
+
+def test_a_preset_brings_its_split_and_columns(preset):
+    found = load_problems(preset())
+    assert [(problem.question, problem.reference) for problem in found.problems] == [
+        ("0+1", "1"),
+        ("1+1", "2"),
+        ("2+1", "3"),
+    ]
+    assert found.name == "small"
+
+
+def test_a_preset_with_another_number_of_rows_is_refused_whatever_the_limit(preset):
+    with pytest.raises(ConfigError, match="has 3 rows, and the set as it was published 4"):
+        load_problems(preset(count=4), limit=2)
+
+
+def test_a_limit_keeps_the_first_of_a_preset(preset):
+    assert len(load_problems(preset(), limit=2)) == 2
+
+
+def test_a_preset_has_its_own_split(preset):
+    with pytest.raises(ConfigError, match="the preset is the split 'test'"):
+        load_problems(preset(), split="train")
+
+
+def test_without_a_network_a_preset_is_one_line_that_says_what_to_do(tmp_path):
+    pytest.importorskip("datasets")
+    code = "import sys; from veriward.eval.problems import load_problems; load_problems(sys.argv[1])"
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code, "math-500"], env=offline, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert "ConfigError: HuggingFaceH4/MATH-500: Couldn't reach" in last
+    assert last.endswith("mend the network, or name a file that holds the set")
+
+
+def test_a_set_is_named_by_the_first_digits_of_its_hash(write_jsonl):
+    path = write_jsonl({**QUESTION, **ANSWER})
+    found = load_problems(path).sha256
+    assert load_problems(path, sha256=found) == load_problems(path, sha256=found[:12])
+
+
+def test_a_changed_set_is_refused_with_both_hashes(write_jsonl):
+    path = write_jsonl({**QUESTION, **ANSWER})
+    with pytest.raises(ConfigError, match=rf"has sha256 {load_problems(path).sha256}, and {'0' * 12} was wanted"):
+        load_problems(path, sha256="0" * 12)
+
+
+@pytest.mark.parametrize("sha256", ["", "0" * 11, "A" * 12, "0" * 65, "sha256:00000000"])
+def test_a_hash_that_cannot_be_one_is_not_taken_for_a_changed_set(write_jsonl, sha256):
+    with pytest.raises(ConfigError, match="sha256 must be the first 12 or more"):
+        load_problems(write_jsonl({**QUESTION, **ANSWER}), sha256=sha256)
+
+
+def test_a_split_of_a_saved_set_without_splits_is_refused(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_list([{**QUESTION, **ANSWER}]).save_to_disk(tmp_path / "saved")
+    with pytest.raises(ConfigError, match="without splits was saved there, got split 'test'"):
+        load_problems(tmp_path / "saved", split="test")
+
+
+def test_the_folder_one_stands_in_is_read(write_jsonl, tmp_path, monkeypatch):
+    pytest.importorskip("datasets")
+    write_jsonl({**QUESTION, **ANSWER}, name="test.jsonl")
+    monkeypatch.chdir(tmp_path)
+    assert load_problems(".", split="test").problems[0].reference == "2"

@@ -14,6 +14,7 @@ from veriward.eval.vllm_engine import (
     parts_of,
     rank_of,
     sampling,
+    tokenizer_of,
 )
 from veriward.tool_agent.errors import ConfigError, MissingExtraError
 
@@ -52,9 +53,16 @@ def test_an_adapter_names_its_base(tmp_path):
     assert base_and_adapter("owner/model") == ("owner/model", None)
 
 
+def test_an_adapter_with_a_tokenizer_is_asked_through_its_own(tmp_path):
+    assert tokenizer_of("owner/base", None) == "owner/base"
+    assert tokenizer_of("owner/base", str(tmp_path)) == "owner/base"
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    assert tokenizer_of("owner/base", str(tmp_path)) == str(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["{}", "no json"])
 def test_an_adapter_without_a_base_is_refused(tmp_path, content):
-    (tmp_path / "adapter_config\.json").write_text(content)
+    (tmp_path / "adapter_config.json").write_text(content)
     with pytest.raises(ConfigError, match=r"adapter_config\.json"):
         base_and_adapter(str(tmp_path))
 

@@ -53,3 +53,23 @@ def test_a_run_without_tools_has_no_system_card(place):
 def test_a_folder_without_a_run_is_one_line(place):
     done = card("model", "nothing")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+
+
+def test_what_no_run_can_show_is_named_until_it_is_given(place, run_folders):
+    row = {
+        "decision": "keep",
+        "candidate": None,
+        "reasons": [],
+        "complaints": [],
+        "runs": [],
+        "rule": {"name": "sums"},
+        "rule_sha256": "ab" * 32,
+        "stamped_at": "2026-01-01",
+        "base": {"name": "base", "weights": "0" * 64},
+        "set_sha256": run_folders.problem_set().sha256,
+    }
+    (place / "decision.json").write_text(json.dumps(row))
+    card("model", "run", "--out", "card.md", "--decision", "decision.json")
+    assert json.loads(card("verify", "card.md", "--json").stdout)["unchecked"] == ["decision"]
+    checked = card("verify", "card.md", "--decision", "decision.json", "--json")
+    assert json.loads(checked.stdout) == {"card": "card.md", "verified": True, "faults": [], "unchecked": []}
