@@ -114,9 +114,11 @@ def read_rule(path: str | Path) -> Rule:
     need("yaml", extra="eval", purpose="a rule file")
     import yaml
 
+    from veriward.eval.yaml_file import load_yaml
+
     try:
         content = Path(path).read_bytes()
-        found = yaml.safe_load(content.decode("utf-8"))
+        found = load_yaml(content.decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; wanted a rule file") from error
     except (yaml.YAMLError, ValueError) as error:

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from veriward.eval.yaml_file import load_yaml
 from veriward.rewards import CONTRACTS, DEFAULT, DEFAULT_WEIGHTS
 from veriward.rewards.pool import DEADLINE_S, MEMORY_MB, WARN_NOT_DECIDED
 from veriward.rewards.worker_pool import LEAST_MEMORY_MB
@@ -221,22 +222,6 @@ def own_fields() -> Iterator[Key]:
 # The file -----------------------------------------------------------------------------------------
 
 
-class OneMeaningLoader(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML as usual, but a key that stands twice is refused: the loader would silently take the last."""
-
-
-def _mapping(loader: OneMeaningLoader, node: yaml.MappingNode) -> dict[object, object]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if key.value in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"key {key.value!r} stands twice", key.start_mark)
-        seen.add(key.value)
-    return dict(loader.construct_pairs(node, deep=True))
-
-
-OneMeaningLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def find_config(name: str) -> Path:
     """A path, or the name of a preset: `quickstart_cpu` and `quickstart_cpu.yaml` both stand for ours."""
     path = Path(name).expanduser()
@@ -256,7 +241,7 @@ def presets() -> dict[str, Path]:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=OneMeaningLoader)  # noqa: S506 (a SafeLoader)
+        content = load_yaml(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name}: not a text file in UTF-8 ({error.reason} at byte {error.start})") from None
     except yaml.YAMLError as error:

@@ -208,6 +208,8 @@ def test_an_incomplete_run_is_refused(rule_file, run_folders, problems, tmp_path
         ("format_valid: 0.1", "fromat_valid: 0.1", "unknown key guards.fromat_valid"),
         ("name: sums", "name: [", "no YAML"),
         ("contract: v3", "contract: v9", "wanted one of v1, v2, v3"),
+        ("alpha: 0.05", "alpha: 0.05\nalpha: 0.2", "key 'alpha' stands twice"),
+        ("alpha: 0.05", "alpha: .nan", "alpha is nan"),
     ],
 )
 def test_a_rule_with_a_fault_is_refused_in_one_line(rule_file, old, new, message):
