@@ -11,6 +11,7 @@ behind a server, merging into a quantised base.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,6 @@ CARD = "README.md"
 RECORD = "veriward"
 """Folder of the run cards."""
 PROBE = "1 + 1 ="
-PART = ".part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +154,13 @@ def with_origin(card: Card, run: Run, merged: bool, weights: str, difference: fl
 
 def save(model: Any, tokenizer: Any, card: Card, runs: Sequence[Run], out: Path) -> None:
     """Under another name first: a folder that is there is whole."""
-    part = out.with_name(out.name + PART)
-    shutil.rmtree(part, ignore_errors=True)
     try:
-        part.mkdir(parents=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as error:
+        raise cannot_write(out, error) from error
+    try:
+        part.chmod(0o755)  # mkdtemp's is for nobody else
         model.save_pretrained(part)
         tokenizer.save_pretrained(part)
         (part / CARD).unlink(missing_ok=True)  # the draft that peft and trainers leave

@@ -161,7 +161,12 @@ def evaluate(
                     chat_template_kwargs=template.chat_template_kwargs,
                     on_finished=recorder,
                 )
-    return finish(folder, reused=progress.reused, name=generator.name)
+    result = finish(folder, reused=progress.reused, name=generator.name)
+    if temperature > 0 and all_alike(result.run):
+        notice(
+            f"every sample of every problem is the same text; does {generator.name} take no notice of the temperature?"
+        )
+    return result
 
 
 def finish(folder: Path, *, reused: int, name: str) -> EvalResult:
@@ -170,6 +175,14 @@ def finish(folder: Path, *, reused: int, name: str) -> EvalResult:
     if run.missing:
         raise RuntimeError(f"{name}: {len(run.missing)} responses were never handed over; the first: {run.missing[0]}")
     return EvalResult(folder=folder, run=run, summary=write_summary(run), reused=reused)
+
+
+def all_alike(run: Run) -> bool:
+    """Several samples, and no problem with two different ones."""
+    texts: dict[str, set[str]] = {}
+    for row in run.rows:
+        texts.setdefault(row["id"], set()).add(row["text"])
+    return run.samples > 1 and all(len(found) == 1 for found in texts.values())
 
 
 def write_summary(run: Run) -> Summary:

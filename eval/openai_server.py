@@ -130,7 +130,7 @@ class OpenAIGenerator:
         for prompt, sample in zip(prompts, numbers_of(prompts, sample_numbers), strict=True):
             own = request_seed(seed, prompt, sample) if temperature > 0 else None
             request = common if own is None else {**common, "seed": own}
-            asks.append(partial(self._ask, prompt, request, chat_template_kwargs or {}, own))
+            asks.append(partial(self._ask, prompt, request, chat_template_kwargs or {}, own, tuple(stop)))
         results: dict[int, Generation] = {}
         first_error: ConfigError | None = None
         with closing(in_threads(asks, self.concurrency)) as ended:
@@ -147,7 +147,12 @@ class OpenAIGenerator:
         return [results[index] for index in range(len(prompts))]
 
     def _ask(
-        self, prompt: Prompt, request: Mapping[str, Any], template: Mapping[str, object], seed: int | None
+        self,
+        prompt: Prompt,
+        request: Mapping[str, Any],
+        template: Mapping[str, object],
+        seed: int | None,
+        stop: Sequence[str],
     ) -> Generation:
         """Bodies are read as JSON: the package's records would pass anything that a server sends."""
         extra = dict(self.extra_body)
@@ -155,7 +160,7 @@ class OpenAIGenerator:
             body = self._fetch(
                 lambda: self._client.completions.with_raw_response.create(prompt=prompt, extra_body=extra, **request)
             )
-            return self._read(body, seed)
+            return self._read(body, seed, stop)
         rest = {name: value for name, value in template.items() if name != "tools"}
         if rest:
             own: Any = extra.get("chat_template_kwargs") or {}
@@ -167,9 +172,9 @@ class OpenAIGenerator:
         body = self._fetch(
             lambda: chat.create(messages=messages, extra_body=extra, **request), may_be_full=goes_on(prompt)
         )
-        return NO_ROOM if body is FULL else self._read(body, seed)
+        return NO_ROOM if body is FULL else self._read(body, seed, stop)
 
-    def _read(self, body: Any, seed: int | None) -> Generation:
+    def _read(self, body: Any, seed: int | None, stop: Sequence[str]) -> Generation:
         match body:
             case {"choices": [{"finish_reason": "abort" | "error" as reason}, *_]}:
                 raise ConfigError(f"{self.base_url}: the server broke off a response ({reason}); see its log")
@@ -182,7 +187,10 @@ class OpenAIGenerator:
                 text = None
         if not isinstance(text, str):
             raise ConfigError(f"{self.base_url}: the server sent no response but {shorten(body)}; {ADDRESS_ADVICE}")
-        finish_reason: FinishReason = "length" if choice.get("finish_reason") in CUT_OFF else "stop"
+        ends = [text.index(mark) for mark in stop if mark in text]  # left in the text by `transformers serve`
+        cut_off = choice.get("finish_reason") in CUT_OFF and not ends
+        text = text[: min(ends, default=len(text))]
+        finish_reason: FinishReason = "length" if cut_off else "stop"
         return Generation(
             text=text,
             token_ids=read_token_ids(choice.get("token_ids")),
@@ -250,8 +258,8 @@ def check_address(base_url: str) -> None:
 
 
 def server_message(error: openai.APIStatusError) -> str:
-    body = error.body
-    return shorten(body["message"] if isinstance(body, dict) and "message" in body else error.message)
+    body = error.body if isinstance(error.body, dict) else {}
+    return shorten(body.get("message") or body.get("detail") or error.message)
 
 
 def shorten(value: object) -> str:

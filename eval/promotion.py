@@ -9,6 +9,7 @@ keeping the base is a result like any other, and 'undecided' is said where the p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from veriward.tool_agent.errors import ConfigError
 Verdict = Literal["promote", "keep", "undecided"]
 HOW_ASKED = ("engine", "dtype", "device", "batch_size", "base_url", "extra_body")
 """Settings of a generator that say how a model is asked; the others say which model it is, and may differ."""
+STEP = re.compile(r"\d+\Z")
 TOLERANCE = 1e-9
 """Shares are fractions of a few hundred; a limit that is met exactly is met."""
 
@@ -172,11 +174,7 @@ def decide_runs(rule: Rule, base: Run, candidates: Sequence[Run]) -> Decision:
     """ConfigError for runs that the rule is not about."""
     for run in (base, *candidates):
         refuse_unfit(rule, run)
-    if not 1 <= len(candidates) <= rule.candidates:
-        raise ConfigError(
-            f"{rule.path}: {len(candidates)} candidates, and the rule announces {rule.candidates}; the level is shared "
-            "out among those announced: a rule for more must be written before they are evaluated"
-        )
+    refuse_count(rule, len(candidates))
     seen = {base.weights: base.name}
     for run in candidates:
         other = how_asked(base, run)
@@ -190,10 +188,26 @@ def decide_runs(rule: Rule, base: Run, candidates: Sequence[Run]) -> Decision:
     return decide(rule, measures_of(comparisons[0].first), found)
 
 
+def by_step(runs: Sequence[Run]) -> list[Run]:
+    """The earliest step first, where every run or model ends with its step; else as they are given."""
+    steps = [STEP.search(run.model) or STEP.search(run.name) for run in runs]
+    if not all(steps):
+        return list(runs)
+    return [run for _, run in sorted(zip(steps, runs, strict=True), key=lambda pair: int(pair[0][0]) if pair[0] else 0)]
+
+
+def refuse_count(rule: Rule, candidates: int) -> None:
+    if not 1 <= candidates <= rule.candidates:
+        raise ConfigError(
+            f"{rule.path}: {candidates} candidates, and the rule announces {rule.candidates}; the level is shared out "
+            "among those announced: a rule for more must be written before they are evaluated"
+        )
+
+
 def refuse_unfit(rule: Rule, run: Run) -> None:
     problems = run.settings["problems"]
-    if run.tools or run.corrected:
-        raise ConfigError(f"{run.path}: has tools or corrections; a checkpoint is chosen by its weights alone")
+    if run.agent:
+        raise ConfigError(f"{run.path}: is a run of the tool agent; a checkpoint is chosen by runs of `veriward eval`")
     if run.contract.name != rule.contract:
         raise ConfigError(f"{run.path}: graded under {run.contract}; the rule is about contract {rule.contract}")
     if not str(problems["sha256"]).startswith(rule.set_sha256):

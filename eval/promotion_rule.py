@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -74,7 +75,7 @@ Check = tuple[Callable[[Any], bool], str]
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def is_count(value: Any) -> bool:
@@ -84,7 +85,7 @@ def is_count(value: Any) -> bool:
 SHARE: Check = (lambda value: is_number(value) and 0 <= value <= 1, "a fraction from 0 to 1")
 CHECKS: Mapping[str, Check] = {
     "name": (lambda value: isinstance(value, str) and bool(value.strip()), "a text"),
-    "contract": (lambda value: value in CONTRACTS, f"one of {', '.join(CONTRACTS)}"),
+    "contract": (lambda value: isinstance(value, str) and value in CONTRACTS, f"one of {', '.join(CONTRACTS)}"),
     "set_sha256": (
         lambda value: isinstance(value, str) and len(value) >= 12 and not set(value) - set("0123456789abcdef"),
         "at least 12 digits of the set's sha256, as run.json has it",
@@ -97,7 +98,7 @@ CHECKS: Mapping[str, Check] = {
     "minimum_gain": SHARE,
     "guards": (lambda value: isinstance(value, dict), "a mapping of guards"),
     "tie": SHARE,
-    "no_evidence": (lambda value: value in ("keep", "undecided"), "keep or undecided"),
+    "no_evidence": (lambda value: isinstance(value, str) and value in ("keep", "undecided"), "keep or undecided"),
     "cluster": (lambda value: value is None or isinstance(value, str), "the name of a column"),
 }
 OPTIONAL = ("tie", "no_evidence", "cluster")
@@ -159,6 +160,11 @@ class Stamp:
         if self.sha256 != rule.sha256:
             found.append(f"the rule was changed after it was stamped at {self.time}")
         stamped = datetime.fromisoformat(self.time)
+        found += [
+            f"{run.name} was made by reverify: its responses are older than its folder, and may be older than the stamp"
+            for run in runs
+            if "parent" in run.settings
+        ]
         found += [
             f"{run.name} was begun at {began.isoformat(timespec='seconds')}, before the rule was stamped at {self.time}"
             for run in runs

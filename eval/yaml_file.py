@@ -14,6 +14,8 @@ class OneMeaningLoader(yaml.SafeLoader):  # type: ignore[misc]
 def _mapping(loader: OneMeaningLoader, node: yaml.MappingNode) -> dict[object, object]:
     seen: set[str] = set()
     for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise yaml.constructor.ConstructorError(None, None, "a key that is no word", key.start_mark)
         if key.value in seen:
             raise yaml.constructor.ConstructorError(None, None, f"key {key.value!r} stands twice", key.start_mark)
         seen.add(key.value)

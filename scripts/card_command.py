@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import typer
 from rich.console import Console
 
-from veriward.scripts.display import printable
+from veriward.scripts.display import printable, runs_at
 from veriward.scripts.options import JsonOption
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
 
@@ -36,10 +36,9 @@ def model(
     """The weights alone: accuracy with interval and bounds, contract, selection, sets that were never asked."""
     check_extras()
     from veriward.eval.cards import model_card, read_decision
-    from veriward.eval.runs import read_runs
 
     promoted = None if decision is None else read_decision(decision)
-    write(model_card(read_runs(runs), decision=promoted, at=out), out)
+    write(model_card(runs_at(runs), decision=promoted, at=out), out)
 
 
 @card.command()
@@ -53,10 +52,9 @@ def system(
     """The system around the weights: tools, limits, gate, correction, stages, faults."""
     check_extras()
     from veriward.eval.cards import system_card
-    from veriward.eval.runs import read_runs
 
     faults = None if drill is None else read_drill(drill)
-    write(system_card(read_runs(runs), drill=faults, at=out), out)
+    write(system_card(runs_at(runs), drill=faults, at=out), out)
 
 
 @card.command()
@@ -118,9 +116,8 @@ def read_drill(folder: Path) -> Sequence[Mapping[str, str]]:
 def verify_runs(card_file: Path, runs: list[Path] | None, evidence: Evidence) -> tuple[list[str], list[str]]:
     """The faults, and what was left unchecked."""
     from veriward.eval.cards import unchecked, verify_card
-    from veriward.eval.runs import read_runs
 
-    faults = verify_card(card_file, None if not runs else read_runs(runs), **evidence)
+    faults = verify_card(card_file, None if not runs else runs_at(runs), **evidence)
     return faults, unchecked(card_file, [name for name, value in evidence.items() if value is not None])
 
 

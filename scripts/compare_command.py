@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from veriward.scripts.display import as_range, printable, two_columns
+from veriward.scripts.display import as_range, printable, runs_at, two_columns
 from veriward.scripts.options import JsonOption
 from veriward.tool_agent.errors import ConfigError, need
 
@@ -41,13 +41,12 @@ def compare(
 ) -> None:
     """Compare runs on the same problems, problem by problem, and say whether the difference could be chance."""
     from veriward.eval.comparison import compare_seeds, compare_with
-    from veriward.eval.runs import read_runs
 
     if len(runs) < 2:
         raise ConfigError("veriward compare: got 1 run, wanted at least 2; name the one to compare with first")
     for module in ("scipy", "statsmodels"):
         need(module, extra="eval", purpose="veriward compare")
-    first, *others = read_runs(runs)
+    first, *others = runs_at(runs)
     found = compare_with(first, others, cluster=cluster, seed=seed)
     recipe = compare_seeds(first, others, cluster=cluster, seed=seed) if seeds else None
     if as_json:

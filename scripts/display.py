@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from veriward.eval.pair_file import GradedFile
     from veriward.eval.pair_file import Progress as GradingProgress
     from veriward.eval.reference_check import ReferenceCheck
+    from veriward.eval.runs import Run
     from veriward.rewards import Verdict
 
 SECONDS_BETWEEN_LINES = 10
@@ -347,6 +349,17 @@ def result_table(result: EvalResult, seconds: float) -> Table:
     table.add_row("time", f"{seconds:,.1f} s" + (f", {result.reused} responses reused" if result.reused else ""))
     table.add_row("folder", printable(str(result.folder)))
     return table
+
+
+def runs_at(paths: Sequence[Path]) -> list[Run]:
+    """The runs in some folders; states that cannot be read are named, as they are missing in every number."""
+    from veriward.eval.runs import read_runs
+
+    runs = read_runs(paths)
+    for run in runs:
+        for line in run.set_aside:
+            print(printable(f"{run.name}: counted as missing, a state that cannot be read: {line}"), file=sys.stderr)
+    return runs
 
 
 def as_range(interval: tuple[float, float] | None) -> str:

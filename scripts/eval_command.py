@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -28,7 +28,10 @@ from veriward.scripts.generator_options import (
     made_generator,
 )
 from veriward.scripts.options import ContractOption, JsonOption, known_contract
-from veriward.tool_agent.errors import disk_full_in_one_line
+from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line
+
+if TYPE_CHECKING:
+    from veriward.eval.loop import Progress
 
 SHOWN = 10
 """Unreadable references that are named on the screen."""
@@ -116,8 +119,14 @@ def evaluate(
         generator = made_generator(model, server, device, batch_size, timeout, engine)
     out = out or default_folder(model, problems, describe_run(generator, problem_set, **options))
     started = time.perf_counter()
+    begun: list[Progress] = []
     try:
         with disk_full_in_one_line(out), show_progress(console) as on_progress:
+
+            def begins(progress: Progress) -> None:
+                begun.append(progress)
+                on_progress(progress)
+
             result = run(
                 generator,
                 problem_set,
@@ -125,12 +134,16 @@ def evaluate(
                 **options,
                 kind=store,  # type: ignore[arg-type]  # open_store refuses what is neither
                 durability=durability,  # type: ignore[arg-type]
-                on_progress=on_progress,
+                on_progress=begins,
                 notice=say,
             )
     except KeyboardInterrupt:
         print(f"stopped; the same command with --out {out} goes on from here", file=sys.stderr)
         raise typer.Exit(130) from None
+    except ConfigError as error:
+        if not begun:
+            raise
+        raise ConfigError(f"{error}; the same command with --out {out} goes on from what is stored") from error
     if as_json:
         print(json.dumps({**result.summary.to_row(), "folder": str(out)}))
     else:

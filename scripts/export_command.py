@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from veriward.scripts.display import printable, two_columns
+from veriward.scripts.display import printable, runs_at, two_columns
 from veriward.scripts.options import JsonOption
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
 
@@ -39,11 +39,10 @@ def export(
     from veriward.eval.cards import read_decision
     from veriward.eval.export import export as made
     from veriward.eval.export import push as upload
-    from veriward.eval.runs import read_runs
 
     with disk_full_in_one_line(out):
         promoted = None if decision is None else read_decision(decision)
-        result = made(read_runs(runs), out, merge_lora=merge_lora, write=write, decision=promoted)
+        result = made(runs_at(runs), out, merge_lora=merge_lora, write=write, decision=promoted)
     address = None if push is None else upload(out, push)
     if as_json:
         print(json.dumps({**asdict(result), "folder": str(out), "address": address}))

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from veriward.scripts.display import printable, show_progress
-from veriward.scripts.generator_options import DeviceOption, made_generator
+from veriward.scripts.display import printable, runs_at, show_progress
+from veriward.scripts.generator_options import DeviceOption
 from veriward.scripts.options import JsonOption
 from veriward.tool_agent.errors import ConfigError, disk_full_in_one_line, need
 
@@ -47,9 +47,9 @@ def promote(
     """Decide by a rule that was stamped before any candidate was evaluated whether one replaces the base."""
     for module in ("yaml", "scipy", "statsmodels"):
         need(module, extra="eval", purpose="veriward promote")
-    from veriward.eval.promotion import decide_runs, record
+    from veriward.eval.promotion import by_step, decide_runs, record, refuse_unfit
     from veriward.eval.promotion_rule import read_rule, stamp_path, stamped
-    from veriward.eval.runs import read_run, read_runs
+    from veriward.eval.runs import read_run
     from veriward.tool_agent.files import to_json, write_whole
 
     console = Console(stderr=as_json)
@@ -66,13 +66,17 @@ def promote(
         return
     if not runs or (len(runs) < 2 and checkpoints is None):
         raise ConfigError("veriward promote: wanted the run of the base and those of candidates, or --checkpoints")
-    base, *candidates = read_runs(runs)
+    base, *candidates = runs_at(runs)
+    reported = None if report is None else read_run(report)
     out = out or rule.with_suffix(".decision.json")
+    refuse_other_file(out)
+    refuse_unfit(known, base)
     with disk_full_in_one_line(out):
         if checkpoints is not None:
-            candidates += asked_checkpoints(base, checkpoints, device, console)
+            candidates += asked_checkpoints(known, base, len(candidates), checkpoints, device, console)
+        candidates = by_step(candidates)
         decision = decide_runs(known, base, candidates)
-        row = record(known, mark, decision, base, candidates, None if report is None else read_run(report))
+        row = record(known, mark, decision, base, candidates, reported)
         write_whole(out, to_json(row))
     if as_json:
         print(json.dumps({**row, "file": str(out)}))
@@ -81,16 +85,36 @@ def promote(
     console.print(printable(f"written to {out}"), soft_wrap=True)
 
 
-def asked_checkpoints(base: Run, training: Path, device: str | None, console: Console) -> list[Run]:
-    from veriward.eval.checkpoints import evaluate_checkpoints
+def refuse_other_file(out: Path) -> None:
+    """Before the work: only an earlier decision is written over."""
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out {out}: no folder {out.parent}; make it, or choose another")
+    if out.exists():
+        from veriward.eval.cards import read_decision
 
+        try:
+            read_decision(out)
+        except ConfigError as error:
+            raise ConfigError(f"--out {out}: is there already, and is no decision; choose another") from error
+
+
+def asked_checkpoints(
+    rule: Rule, base: Run, others: int, training: Path, device: str | None, console: Console
+) -> list[Run]:
+    from veriward.eval.checkpoints import checkpoints_of, evaluate_checkpoints
+    from veriward.eval.generators import TransformersGenerator
+    from veriward.eval.promotion import refuse_count
+
+    refuse_count(rule, others + len(checkpoints_of(training)))
     engine = base.settings["generator"].get("engine")
     if engine != "transformers":
         raise ConfigError(f"{base.path}: was asked with the engine {engine}; --checkpoints asks with transformers")
-    batch = int(base.settings["generator"]["batch_size"])
+    asked = base.settings["generator"]
 
     def make(checkpoint: Path) -> Generator:
-        return made_generator(str(checkpoint), None, device, batch, None)
+        return TransformersGenerator(
+            checkpoint, device=device, dtype=asked["dtype"], batch_size=int(asked["batch_size"])
+        )
 
     @contextmanager
     def watch(name: str) -> Iterator[OnProgress]:

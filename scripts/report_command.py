@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from veriward.scripts.display import printable
+from veriward.scripts.display import printable, runs_at
 from veriward.tool_agent.errors import disk_full_in_one_line, need
 
 
@@ -25,9 +25,8 @@ def report(
     for module in ("jinja2", "matplotlib", "latex2mathml", "scipy", "statsmodels"):
         need(module, extra="eval", purpose="veriward report")
     from veriward.eval.report import write_report
-    from veriward.eval.runs import read_runs
 
     console = Console()
     with disk_full_in_one_line(out), console.status("reading, checking steps and drawing"):
-        size = write_report(read_runs(runs), out, training=training or ())
+        size = write_report(runs_at(runs), out, training=training or ())
     console.print(printable(f"{out}: {size / 1e6:,.1f} MB; open it in a browser"), soft_wrap=True)

@@ -135,3 +135,12 @@ def test_a_run_reads_back_from_the_folder_that_it_was_exported_with(tiny_model, 
     run = asked(tiny_model, tmp_path / "run", run_folders)
     export([run], tmp_path / "out", merge_lora=False, write=True)
     assert read_run(tmp_path / "run").fingerprint in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_nothing_of_a_person_is_in_the_way(tiny_model, tmp_path, run_folders):
+    run = asked(tiny_model, tmp_path / "run", run_folders)
+    (tmp_path / "out.part").mkdir()
+    (tmp_path / "out.part" / "mine").write_text("kept")
+    export([run], tmp_path / "out", merge_lora=False, write=True)
+    assert (tmp_path / "out.part" / "mine").read_text() == "kept"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.part", "run"]

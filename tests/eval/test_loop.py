@@ -319,3 +319,11 @@ def kill_half_way(command, folder, environment, *, at_least):
             time.sleep(0.002)
         _, errors = process.communicate()
     assert process.returncode == -signal.SIGKILL, errors.decode()
+
+
+def test_samples_that_are_all_alike_are_pointed_out(sums, tmp_path):
+    said = []
+    answers = {question: [texts[0]] * 2 for question, texts in right(sums).items()}
+    options = {"template": PLAIN, "samples": 2, "temperature": 1.0, "notice": said.append}
+    evaluate(Answers(answers), sums, tmp_path / "run", **options)
+    assert "take no notice of the temperature?" in said[0]

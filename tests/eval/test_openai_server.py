@@ -150,6 +150,31 @@ def test_a_response_is_kept_as_the_model_wrote_it(server, connect, content, text
     assert (generation.text, generation.finish_reason) == (text, finish_reason)
 
 
+def test_a_stop_string_that_a_server_leaves_in_the_text_ends_it(server, connect):
+    server.answers = [(200, chat("It is 4.\n\nNext: 5\n\n", "length"))]
+    generation = answer(connect(), stop=["Next", "\n\n"])[0]
+    assert (generation.text, generation.finish_reason) == ("It is 4.", "stop")
+
+
+def test_what_a_server_gives_for_a_reason_is_said(server, connect):
+    server.answers = [(422, {"detail": "no such model: tiny"})]
+    with pytest.raises(ConfigError, match="HTTP 422: no such model: tiny"):
+        answer(connect())
+
+
+def test_the_tokens_that_a_server_reports_are_counted(server, connect):
+    server.answers = [(200, {**chat("4"), "usage": {"completion_tokens": 17}})]
+    assert answer(connect())[0].tokens == 17
+
+
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"completion_tokens": "17"}, {"completion_tokens": True}, {"completion_tokens": -1}]
+)
+def test_what_is_no_count_of_tokens_is_none(server, connect, usage):
+    server.answers = [(200, {**chat("4"), "usage": usage})]
+    assert answer(connect())[0].tokens == 0
+
+
 def test_a_call_is_kept_as_the_server_sent_it(server, connect):
     server.answers = [(200, chat(None, "tool_calls", tool_calls=[{**CALL, "own": 1}]))]
     assert json.loads(answer(connect())[0].tool_calls) == [{**CALL, "own": 1}]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from veriward.eval.promotion import Measures, decide, decide_runs, paired, record
+from veriward.eval.promotion import Measures, by_step, decide, decide_runs, paired, record
 from veriward.eval.promotion_rule import Guards, Rule, read_rule, stamp_path, stamped
 from veriward.tool_agent.errors import ConfigError
 
@@ -210,6 +210,9 @@ def test_an_incomplete_run_is_refused(rule_file, run_folders, problems, tmp_path
         ("contract: v3", "contract: v9", "wanted one of v1, v2, v3"),
         ("alpha: 0.05", "alpha: 0.05\nalpha: 0.2", "key 'alpha' stands twice"),
         ("alpha: 0.05", "alpha: .nan", "alpha is nan"),
+        ("contract: v3", "contract: [v3]", r"contract is \['v3'\]; wanted one of v1, v2, v3"),
+        ("alpha: 0.05", "? [alpha]\n: 0.05", "a key that is no word"),
+        ("truncated: 0.1", "mean_tokens: .inf", "guards.mean_tokens is inf"),
     ],
 )
 def test_a_rule_with_a_fault_is_refused_in_one_line(rule_file, old, new, message):
@@ -230,6 +233,23 @@ def test_a_rule_that_stood_before_its_outputs_has_no_complaint(rule_file, write)
             os.utime(run.path / name, (later, later))
     assert stamped(rule) == (stamp, False)
     assert stamp.complaints(rule, runs) == []
+
+
+def test_a_run_that_was_verified_again_may_hold_older_responses(rule_file, write, tmp_path):
+    from veriward.eval.reverify import reverify
+
+    old = write("old", range(28), "1", contract="v2")
+    rule = read_rule(rule_file)
+    stamp, _ = stamped(rule)
+    new = reverify(old.path, tmp_path / "new", contract="v3").run
+    assert "new was made by reverify" in stamp.complaints(rule, [new])[0]
+
+
+def test_candidates_are_put_in_the_order_of_their_steps(write):
+    runs = [write(f"checkpoint-{step}", {0}, str(n)) for n, step in enumerate((200, 40, 1000))]
+    assert [run.name for run in by_step(runs)] == ["checkpoint-40", "checkpoint-200", "checkpoint-1000"]
+    named = [write("late", {0}, "8"), runs[0]]
+    assert by_step(named) == named
 
 
 def test_a_rule_that_was_changed_after_its_stamp_is_named(rule_file):

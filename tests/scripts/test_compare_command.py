@@ -48,3 +48,9 @@ def test_training_seeds_are_put_together(runs):
     shown = compare(runs / "before", runs / "after", runs / "same", "--seeds").stdout
     assert "2 training seeds, 12 problems" in shown
     assert "undefined under 3 seeds" in shown
+
+
+def test_a_state_that_cannot_be_read_is_named(runs):
+    file = next((runs / "after" / "problems").rglob("*.json"))
+    file.write_text(file.read_text()[:-20])
+    assert "after: counted as missing, a state that cannot be read" in compare(runs / "before", runs / "after").stderr

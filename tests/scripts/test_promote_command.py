@@ -70,3 +70,26 @@ def test_a_base_alone_is_not_enough(place, arguments):
     done = promote("rule.yaml", *arguments)
     assert done.exit_code == 2
     assert "wanted the run of the base and those of candidates" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [("base/run.json", "is there already, and is no decision"), ("nowhere/d.json", "no folder nowhere")],
+)
+def test_a_file_of_somebody_else_is_not_written_over(place, out, message):
+    before = (place / "base/run.json").read_bytes()
+    done = promote("rule.yaml", "base", "better", "--out", out)
+    assert (done.exit_code, message in done.stderr) == (2, True)
+    assert (place / "base/run.json").read_bytes() == before
+
+
+def test_an_earlier_decision_is_written_over(place):
+    assert [promote("rule.yaml", "base", "better").exit_code for _ in range(2)] == [0, 0]
+
+
+def test_too_many_checkpoints_are_refused_before_any_is_asked(place):
+    for step in (1, 2, 3):
+        (place / "grpo" / f"checkpoint-{step}").mkdir(parents=True)
+    done = promote("rule.yaml", "base", "--checkpoints", "grpo")
+    assert done.exit_code == 2
+    assert "3 candidates, and the rule announces 2" in done.stderr
