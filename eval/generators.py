@@ -150,7 +150,7 @@ class TransformersGenerator:
         seed: int,
         chat_template_kwargs: Mapping[str, object],
     ) -> Job:
-        text, token_ids = self._tokenize(prompt, chat_template_kwargs)
+        text, token_ids = tokenize(self._tokenizer, self.name, prompt, chat_template_kwargs)
         context = self._context()
         limit = max_new_tokens if context is None else min(max_new_tokens, context - len(token_ids))
         if limit < 1 and not goes_on(prompt):
@@ -160,17 +160,6 @@ class TransformersGenerator:
             )
         sample_seed = None if sample is None else derive_seed(seed, text, sample)
         return Job(index=index, token_ids=token_ids, limit=limit, seed=sample_seed)
-
-    def _tokenize(self, prompt: Prompt, chat_template_kwargs: Mapping[str, object]) -> tuple[str, list[int]]:
-        """The text in front of the model and its tokens; a chat template brings its own special tokens."""
-        if isinstance(prompt, str):
-            return prompt, self._tokenizer(prompt)["input_ids"]
-        if getattr(self._tokenizer, "chat_template", None) is None:
-            raise ConfigError(f"{self.name}: the model has no chat template; use template 'plain' or a template file")
-        text = self._tokenizer.apply_chat_template(
-            prompt, tokenize=False, add_generation_prompt=True, **chat_template_kwargs
-        )
-        return text, self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def _write(self, batch: Sequence[Job], temperature: float, stop: Sequence[str]) -> list[Generation]:
         import torch
@@ -310,6 +299,18 @@ def ready_to_generate(model: Any) -> Iterator[None]:
         for owner in owners:
             owner.generation_config = own
         model.train(training)
+
+
+def tokenize(
+    tokenizer: Any, name: str, prompt: Prompt, chat_template_kwargs: Mapping[str, object]
+) -> tuple[str, list[int]]:
+    """The text in front of the model and its tokens; a chat template brings its own special tokens."""
+    if isinstance(prompt, str):
+        return prompt, list(tokenizer(prompt)["input_ids"])
+    if getattr(tokenizer, "chat_template", None) is None:
+        raise ConfigError(f"{name}: the model has no chat template; use template 'plain' or a template file")
+    text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True, **chat_template_kwargs)
+    return text, list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def derive_seed(seed: int, text: str, sample: int) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from veriward.eval import report_charts as charts
+from veriward.eval.cards import as_interval, percent
 from veriward.eval.comparison import Comparison, compare_with
 from veriward.eval.diagnosis import Category, Diagnosed, Diagnosis, counts, diagnose
 from veriward.eval.metrics import Summary, summarise_run
@@ -138,14 +139,6 @@ def title_of(runs: Sequence[Run]) -> str:
 def hash_of(text: str) -> str:
     """As a content security policy names what it allows."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-
-def percent(share: float | None) -> str:
-    return "undefined" if share is None else f"{100 * share:.1f} %"
-
-
-def as_interval(interval: Sequence[float] | None) -> str:
-    return "undefined" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
 
 
 def as_points(share: float) -> str:

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veriward.eval.generators import check_request, derive_seed, numbers_of
+from veriward.eval.generators import check_request, derive_seed, numbers_of, tokenize
 from veriward.eval.model_loading import check_place, first_line, hash_tokenizer, is_adapter
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
@@ -139,7 +139,7 @@ class VllmGenerator:
         seed: int,
         chat_template_kwargs: Mapping[str, object],
     ) -> Request:
-        text, token_ids = self._tokenize(prompt, chat_template_kwargs)
+        text, token_ids = tokenize(self._tokenizer, self.name, prompt, chat_template_kwargs)
         limit = min(max_new_tokens, self._context() - len(token_ids))
         if limit < 1 and not goes_on(prompt):
             raise ConfigError(
@@ -148,17 +148,6 @@ class VllmGenerator:
             )
         own = derive_seed(seed, text, sample) % SEEDS if temperature > 0 else None
         return Request(index=index, token_ids=token_ids, limit=limit, seed=own)
-
-    def _tokenize(self, prompt: Prompt, chat_template_kwargs: Mapping[str, object]) -> tuple[str, list[int]]:
-        """A chat template brings its own special tokens."""
-        if isinstance(prompt, str):
-            return prompt, list(self._tokenizer(prompt)["input_ids"])
-        if getattr(self._tokenizer, "chat_template", None) is None:
-            raise ConfigError(f"{self.name}: the model has no chat template; use template 'plain' or a template file")
-        text = self._tokenizer.apply_chat_template(
-            prompt, tokenize=False, add_generation_prompt=True, **chat_template_kwargs
-        )
-        return text, list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _write(
         self, requests: Sequence[Request], temperature: float, stop: Sequence[str]
