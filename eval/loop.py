@@ -1,7 +1,8 @@
 """The one evaluation loop: problems to prompts, to responses, to verdicts, to stored states, to a summary.
 
-A response is stored with its verdict as soon as the generator hands it over, one state for each (`tool_agent.store`),
-so that a run that is stopped, killed or out of disk goes on as if nothing had been: what is stored is not asked again.
+A response is stored as soon as the generator hands it over, one state for each (`tool_agent.store`), and again with its
+verdict, so that a run that is stopped, killed or out of disk goes on as if nothing had been: what is stored is not
+asked again, and what has no verdict yet gets it first.
 The reference of a problem meets its response only in `verify_many`, after the response is written.
 
 Runs with tools and corrections go through `agent_run.run_agent`: the same problems, generators, verifier and store.
@@ -20,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from veriward.eval.generators import check_request, check_samples
 from veriward.eval.metrics import Summary, summarise_run
@@ -41,14 +42,16 @@ from veriward.tool_agent.agent import to_verify
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.files import cannot_write, to_json, write_whole
 from veriward.tool_agent.generator import Finished, Generation, Generator, Prompt, storable
-from veriward.tool_agent.state import AnswerAttempt, Phase, ProblemState, content_sha256
+from veriward.tool_agent.state import AnswerAttempt, Phase, ProblemState, content_sha256, read_state
 from veriward.tool_agent.store import Durability, Kind, StateStore, open_store
 
 LIBRARIES = ("veriward", "torch", "transformers", "tokenizers", "peft", "vllm", "sympy", "python-flint")
 """Whose versions can change a response or a verdict."""
 
+T = TypeVar("T")
+
 AT_ONCE = 256
-"""Responses verified in one call."""
+"""Responses stored, or verified, in one go."""
 WRITERS = 8
 """States on their way to the disk at the same time."""
 
@@ -140,27 +143,30 @@ def evaluate(
         stored = count_stored(store, progress)
         for line in store.set_aside:
             notice(f"set aside and asked anew, a state that could not be read: {line}")
-        pending = [
+        asks = [
             Ask(problem, template.render(problem.question), sample, response_key(problem.id, sample, samples))
             for problem in asked.asked
             for sample in range(samples)
-            if response_key(problem.id, sample, samples) not in stored
         ]
+        pending = [ask for ask in asks if ask.key not in stored.complete and ask.key not in stored.answered]
+        unjudged = [(ask.problem, stored.answered[ask.key]) for ask in asks if ask.key in stored.answered]
         if on_progress is not None:
             on_progress(progress)
-        if pending:
+        if pending or unjudged:
             (folder / SUMMARY).unlink(missing_ok=True)
             with Recorder(pending, store, contract, progress, on_progress) as recorder:
-                generator.generate(
-                    [ask.prompt for ask in pending],
-                    sample_numbers=[ask.sample for ask in pending],
-                    temperature=temperature,
-                    max_new_tokens=max_new_tokens,
-                    seed=seed,
-                    stop=stop,
-                    chat_template_kwargs=template.chat_template_kwargs,
-                    on_finished=recorder,
-                )
+                recorder.judge(unjudged)
+                if pending:
+                    generator.generate(
+                        [ask.prompt for ask in pending],
+                        sample_numbers=[ask.sample for ask in pending],
+                        temperature=temperature,
+                        max_new_tokens=max_new_tokens,
+                        seed=seed,
+                        stop=stop,
+                        chat_template_kwargs=template.chat_template_kwargs,
+                        on_finished=recorder,
+                    )
     result = finish(folder, reused=progress.reused, name=generator.name)
     if temperature > 0 and all_alike(result.run):
         notice(
@@ -195,15 +201,25 @@ def write_summary(run: Run) -> Summary:
     return summary
 
 
-def count_stored(store: StateStore, progress: Progress) -> set[str]:
-    """The keys of what an earlier start stored; each is counted."""
-    stored = set()
+class Stored(NamedTuple):
+    """What an earlier start of a run left."""
+
+    complete: set[str]
+    answered: dict[str, ProblemState]
+    """By their keys: responses that the process ended too soon to verify."""
+
+
+def count_stored(store: StateStore, progress: Progress) -> Stored:
+    """What is complete is counted."""
+    stored = Stored(set(), {})
     for row in store.rows():
-        if row["phase"] != Phase.COMPLETE:
-            continue
-        stored.add(row["problem"]["id"])
-        progress.add(outcome=row["outcome"], truncated=row["answers"][-1]["finish_reason"] == "length")
-    progress.reused = len(stored)
+        key = row["problem"]["id"]
+        if row["phase"] == Phase.COMPLETE:
+            stored.complete.add(key)
+            progress.add(outcome=row["outcome"], truncated=row["answers"][-1]["finish_reason"] == "length")
+        elif row["phase"] == Phase.ANSWERED and isinstance(state := read_state(row), ProblemState):
+            stored.answered[key] = state
+    progress.reused = len(stored.complete)
     return stored
 
 
@@ -262,12 +278,17 @@ class Answer(NamedTuple):
     """The time of its batch, shared out evenly among its responses."""
 
 
-class Recorder:
-    """What happens to finished responses: verdict, state, disk, progress. The generator calls it and writes on.
+Unjudged: TypeAlias = tuple[Problem, ProblemState]
+"""A response that is stored, and has no verdict yet."""
 
-    It works in a thread of its own, so that a fast engine does not wait for the verifier and the disk; several states
-    are written at a time, since a disk flushes many files in the time of one. What waits when the process is killed is
-    asked again; a run that ends otherwise, by Ctrl-C too, stores it first. An error ends the generation.
+
+class Recorder:
+    """What happens to finished responses: disk, verdict, disk again, progress. The generator calls it and writes on.
+
+    It works in two threads of its own, so that a fast engine waits for neither the disk nor the verifier: one stores
+    responses as they come, the other verifies those that are stored. Several states are written at a time, since a disk
+    flushes many files in the time of one. What was handed over and is not stored yet when the process is killed is
+    asked again; a run that ends otherwise, by Ctrl-C too, stores and verifies it first. An error ends the generation.
     """
 
     def __init__(
@@ -280,18 +301,29 @@ class Recorder:
     ) -> None:
         self._asks, self._store, self._contract = asks, store, contract
         self._progress, self._on_progress = progress, on_progress
-        self._waiting: SimpleQueue[list[Answer] | None] = SimpleQueue()
+        self._handed_over: SimpleQueue[list[Answer] | None] = SimpleQueue()
+        self._to_judge: SimpleQueue[list[Unjudged] | None] = SimpleQueue()
         self._error: BaseException | None = None
         self._since = time.perf_counter()
-        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._work, args=(self._handed_over, self._keep), name="store", daemon=True),
+            threading.Thread(target=self._work, args=(self._to_judge, self._judge), name="verify", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def __call__(self, finished: Finished) -> None:
         if self._error is not None:
             raise self._error
         seconds = round((time.perf_counter() - self._since) / max(1, len(finished)), 4)
-        self._waiting.put([Answer(self._asks[index], as_stored(generation), seconds) for index, generation in finished])
+        answers = [Answer(self._asks[index], as_stored(generation), seconds) for index, generation in finished]
+        self._handed_over.put(answers)
         self._since = time.perf_counter()
+
+    def judge(self, unjudged: Sequence[Unjudged]) -> None:
+        """Responses that an earlier start stored."""
+        if unjudged:
+            self._to_judge.put(list(unjudged))
 
     def __enter__(self) -> Self:
         return self
@@ -299,64 +331,70 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Everything that was handed over is stored, or the error that kept it from being is raised."""
-        self._waiting.put(None)
-        self._thread.join()
+        """Everything that was handed over is stored and verified, or the error that kept it from being is raised."""
+        store, judge = self._threads
+        self._handed_over.put(None)
+        store.join()  # before the other: it hands over
+        self._to_judge.put(None)
+        judge.join()
         if self._error is not None and self._error is not error:
             raise self._error
 
-    def _work(self) -> None:
-        with ThreadPoolExecutor(WRITERS, thread_name_prefix="store") as writers:
-            while (answers := self._next()) is not None:
+    def _work(self, queue: SimpleQueue[list[T] | None], do: Callable[[list[T], Executor], None]) -> None:
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as writers:
+            while (items := all_that_wait(queue)) is not None:
                 try:
-                    self._record(answers, writers)
+                    do(items, writers)
                 except BaseException as error:  # noqa: BLE001  raised where the generator hands over
                     self._error = error
                     return
 
-    def _next(self) -> list[Answer] | None:
-        """All that waits, up to a size; None at the end."""
-        answers = self._waiting.get()
-        while answers is not None and len(answers) < AT_ONCE and not self._waiting.empty():
-            more = self._waiting.get()
-            if more is None:
-                self._waiting.put(None)
-                break
-            answers = [*answers, *more]
-        return answers
+    def _keep(self, answers: list[Answer], writers: Executor) -> None:
+        unjudged = [(answer.ask.problem, self._state(answer)) for answer in answers]
+        self._write([state for _, state in unjudged], writers)
+        self._progress.tokens += sum(answer.generation.tokens for answer in answers)
+        self._to_judge.put(unjudged)
 
-    def _record(self, answers: Sequence[Answer], writers: Executor) -> None:
+    def _judge(self, unjudged: list[Unjudged], writers: Executor) -> None:
+        answers = [(problem, state.answers[-1]) for problem, state in unjudged]
         verdicts = verify_many(
-            [to_verify(answer.generation, answer.ask.problem, self._contract) for answer in answers],
+            [to_verify(answer.generation, problem, self._contract) for problem, answer in answers],
             contract=self._contract,
         )
-        for answer, verdict in zip(answers, verdicts, strict=True):
-            refuse_unread_reference(answer.ask.problem, verdict)
-        states = [self._state(answer, verdict) for answer, verdict in zip(answers, verdicts, strict=True)]
-        list(writers.map(lambda state: self._store.write(state.problem, state.to_row()), states))
+        for (problem, answer), (_, state), verdict in zip(answers, unjudged, verdicts, strict=True):
+            refuse_unread_reference(problem, verdict)
+            answer.verdict, state.phase = verdict.to_row(reference=False), Phase.COMPLETE
+        states = [state for _, state in unjudged]
+        self._write(states, writers)
         for state in states:
-            generation = state.answers[-1].generation
-            self._progress.tokens += generation.tokens
-            self._progress.add(outcome=str(state.outcome), truncated=generation.truncated)
+            self._progress.add(outcome=str(state.outcome), truncated=state.answers[-1].generation.truncated)
         if self._on_progress is not None:
             self._on_progress(self._progress)
 
-    def _state(self, answer: Answer, verdict: Verdict) -> ProblemState:
+    def _write(self, states: Sequence[ProblemState], writers: Executor) -> None:
+        list(writers.map(lambda state: self._store.write(state.problem, state.to_row()), states))
+
+    def _state(self, answer: Answer) -> ProblemState:
         return ProblemState(
             problem=answer.ask.key,
             content_sha256=content_sha256(answer.ask.problem),
             fingerprint=self._store.fingerprint,
             tools=False,
-            answers=[
-                AnswerAttempt(
-                    prompt=answer.ask.prompt,
-                    generation=answer.generation,
-                    verdict=verdict.to_row(reference=False),
-                    seconds=answer.seconds,
-                )
-            ],
-            phase=Phase.COMPLETE,
+            answers=[AnswerAttempt(prompt=answer.ask.prompt, generation=answer.generation, seconds=answer.seconds)],
+            phase=Phase.ANSWERED,
         )
+
+
+def all_that_wait(queue: SimpleQueue[list[T] | None]) -> list[T] | None:
+    """What is in a queue, up to AT_ONCE; None at its end."""
+    items = queue.get()
+    while items is not None and len(items) < AT_ONCE and not queue.empty():
+        more = queue.get()
+        if more is None:
+            queue.put(None)
+            break
+        items = [*items, *more]
+    return items
 
 
 def as_stored(generation: Generation) -> Generation:

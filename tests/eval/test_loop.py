@@ -17,6 +17,8 @@ from veriward.eval.runs import read_run
 from veriward.rewards import verify
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.generator import Generation
+from veriward.tool_agent.state import Phase
+from veriward.tool_agent.store import open_store
 
 pytest.importorskip("scipy")
 
@@ -297,10 +299,16 @@ def test_a_killed_run_asks_nothing_twice_and_ends_with_the_same_rows(tiny_model,
     for folder in (killed, undisturbed):
         subprocess.run([*command, "--out", folder], check=True, env=environment, capture_output=True)
     rows = stored_rows(killed)
-    assert all(file.read_bytes() == content for file, content in before.items())
+    assert all(written(file.read_bytes()) == written(content) for file, content in before.items())
     assert len({(row["id"], row["sample"]) for row in rows}) == len(rows) == 80
     assert untimed(rows) == untimed(stored_rows(undisturbed))
     assert untimed_summary(killed) == untimed_summary(undisturbed)
+
+
+def written(state):
+    """What the model wrote, in a stored state with its verdict or without."""
+    (answer,) = json.loads(state)["answers"]
+    return {name: answer[name] for name in ("text", "token_ids", "seed", "seconds")}
 
 
 def untimed_summary(folder):
@@ -327,3 +335,19 @@ def test_samples_that_are_all_alike_are_pointed_out(sums, tmp_path):
     options = {"template": PLAIN, "samples": 2, "temperature": 1.0, "notice": said.append}
     evaluate(Answers(answers), sums, tmp_path / "run", **options)
     assert "take no notice of the temperature?" in said[0]
+
+
+def test_a_response_that_was_stored_without_its_verdict_is_verified_and_not_asked_again(sums, tmp_path):
+    run = tmp_path / "run"
+    evaluate(Answers(right(sums)), sums, run, template=PLAIN)
+    whole = read_run(run)
+    assert len(whole.rows) == 12
+    with open_store(run, whole.settings) as store:
+        for state in whole.states[:5]:  # as a kill between answer and verdict leaves them
+            state.phase, state.answers[-1].verdict = Phase.ANSWERED, None
+            store.write(state.problem, state.to_row())
+    assert len(read_run(run).missing) == 5
+    generator = Answers(right(sums))
+    result = evaluate(generator, sums, run, template=PLAIN)
+    assert generator.asked == []
+    assert untimed(result.rows) == untimed(whole.rows)
