@@ -195,7 +195,6 @@ install_packages() {
     if [ -f "$DONE" ]; then mv -- "$DONE" "$UNFINISHED" && UPDATING=yes; fi
     # Large wheels are unpacked here: /tmp is often a small memory disk, and leftovers go with .venv.
     mkdir -p -- "$VENV/tmp"
-    export TMPDIR="${TMPDIR:-$VENV/tmp}"
     if ! pinned pip setuptools; then step 'pip and setuptools' pip_install pip setuptools; fi
     if ! pinned torch; then announce_torch; fi
     step "veriward[$extras] and its packages" pip_install --no-build-isolation --editable ".[$extras]"
@@ -206,7 +205,7 @@ install_packages() {
 
 pip_install() {
     cd -- "$ROOT" || exit
-    export PIP_USER=0
+    export PIP_USER=0 TMPDIR="${TMPDIR:-$VENV/tmp}" # for pip alone: the folder is gone afterwards
     exec "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
         --constraint constraints.txt "$@"
 }

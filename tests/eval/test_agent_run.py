@@ -338,10 +338,11 @@ TOOL_TEMPLATE = (
 
 
 @pytest.mark.slow
-def test_a_template_that_shows_tools_is_asked_through_transformers(tiny_model):
+def test_a_template_that_shows_tools_is_asked_through_transformers(tiny_model, monkeypatch):
     """A real, untrained model: what it writes is no call, and every phase is passed with the template's own roles."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from veriward.eval import generators
     from veriward.eval.generators import TransformersGenerator
 
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
@@ -349,8 +350,8 @@ def test_a_template_that_shows_tools_is_asked_through_transformers(tiny_model):
     generator = TransformersGenerator.from_loaded(
         AutoModelForCausalLM.from_pretrained(tiny_model), tokenizer, name="tiny", batch_size=4
     )
-    seen, tokenize = [], generator._tokenize
-    generator._tokenize = lambda prompt, kwargs: seen.append(tokenize(prompt, kwargs)[0]) or tokenize(prompt, kwargs)
+    seen, tokenize = [], generators.tokenize
+    monkeypatch.setattr(generators, "tokenize", lambda *given: seen.append(tokenize(*given)[0]) or tokenize(*given))
     settings = AgentSettings(reader="hermes", call_tokens=4, answer_tokens=4)
     (state,) = solve_many(frozen_twelve().problems[:1], generator, toolbox(), settings=settings)
     assert state.phase is Phase.COMPLETE
