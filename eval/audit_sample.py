@@ -451,9 +451,11 @@ def fault_of_audit(run: Run) -> str:
         seed = stored["seed"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         return f"no audit: {type(error).__name__}: {error}"
-    known = {(row["id"], row["sample"]) for row in run.rows}
+    known = [(row["id"], row["sample"]) for row in run.rows]
     if foreign := next((mark for mark in marks if (mark.id, mark.sample) not in known), None):
         return f"marks {foreign.id}, which is no response of this run"
+    if foreign := next((mark for mark in marks if mark.label not in LABELS), None):
+        return f"marks {foreign.id} as {foreign.label!r}; wanted one of {', '.join(LABELS)}"
     again = json.loads(json.dumps(measure(run, marks, seed)))
     different = [name for name in again if not same(stored.get(name), again[name])]
     return f"{', '.join(different)} are not what the marks and the verdicts say" if different else ""

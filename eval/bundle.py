@@ -11,7 +11,9 @@ The same runs and cards give the same bytes on the same machine, whenever they a
 Covered: damage, and a file that was changed, taken out or put in, by name; archives made to write elsewhere or to fill
 the disk; every number made again from the states; with references, every verdict decided again.
 Not covered: somebody who packs other states and hashes them anew. Against that, compare the bundle's `sha256` with what
-the publisher says. Nobody can see in a bundle that its responses came from the model that it names.
+the publisher says. Nobody can see in a bundle that its responses came from the model that it names. Without references
+a correct response still holds its answer, and whoever guesses every reference of a small set sees by its hash that they
+are right.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from veriward.eval.audit_sample import AUDIT
-from veriward.eval.problems import REFERENCE_COLUMNS, parse_line
-from veriward.eval.runs import PROBLEMS, SUMMARY, Run, read_run, write_problems
+from veriward.eval.problems import REFERENCE_COLUMNS, Problem
+from veriward.eval.runs import SUMMARY, Run, read_run, write_problems
 from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.files import cannot_write, to_json
 from veriward.tool_agent.run_header import RUN
@@ -132,23 +134,24 @@ def pack_run(path: Path, into: Path, references: bool) -> dict[str, Any]:
     folder = into / name_in_bundle(path)
     with read_store(path) as store:
         export(store, folder)
-    write_problems(folder, run.set, references=references)
     if not references:
-        refuse_leaks(path, folder / PROBLEMS)
+        refuse_leaks(path, run.set.problems)
+    write_problems(folder, run.set, references=references)
     for name in (SUMMARY, AUDIT):
         if path.is_dir() and (path / name).is_file():
             shutil.copyfile(path / name, folder / name)
     return describe_run(read_run(folder))
 
 
-def refuse_leaks(path: Path, written: Path) -> None:
-    """A set with two columns of references names one of them; the other lies among the columns."""
-    for number, line in enumerate(written.read_bytes().splitlines(), start=1):
-        row: Any = parse_line(written, number, line)
-        found = sorted(set(REFERENCE_COLUMNS) & row["columns"].keys())
-        if found:
+def refuse_leaks(path: Path, problems: Sequence[Problem]) -> None:
+    """A set with two columns of references names one of them; the other lies among the columns, by whatever name."""
+    for column in sorted({name for problem in problems for name in problem.columns}):
+        rows = [(str(one.columns[column]), one.reference) for one in problems if column in one.columns]
+        boxed = any(f"\\boxed{{{reference}}}" in value for value, reference in rows)
+        repeated = all(value.strip() == reference.strip() for value, reference in rows)
+        if column.casefold() in REFERENCE_COLUMNS or boxed or repeated:
             raise ConfigError(
-                f"{path}: the column {found[0]!r} of its problems would give the references away; pack with "
+                f"{path}: the column {column!r} of its problems would give the references away; pack with "
                 "references, or evaluate a set without that column"
             )
 
@@ -224,7 +227,7 @@ def readme(runs: Sequence[Mapping[str, Any]], references: bool) -> str:
 
 ## How to verify
 
-    pip install veriward=={version("veriward")}
+    pip install "veriward[eval]=={version("veriward")}"
     veriward bundle --check THIS_FILE.zip
     veriward card verify cards/CARD.md THIS_FILE.zip
 
@@ -305,6 +308,8 @@ def unsafe_entries(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
             faults.append(f"{entry.orig_filename!r}: a name that leads elsewhere")
         elif kind not in (0, stat.S_IFREG) or entry.is_dir():
             faults.append(f"{entry.filename}: a link, a folder or a device, and no file")
+        elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            faults.append(f"{entry.filename}: compressed otherwise than `veriward bundle` does")
         elif entry.filename.casefold() in seen:
             faults.append(f"{entry.filename}: is there twice")
         seen.add(entry.filename.casefold())
@@ -335,10 +340,14 @@ def fault_of_manifest(manifest: Any) -> str:
         return f"{MANIFEST}: changed, or of another version; this one reads schema {SCHEMA}"
     runs, files = manifest.get("runs"), manifest.get("files")
     whole = (
-        isinstance(runs, list)
-        and all(isinstance(run, dict) and f"{RUNS}/{run.get('name')}/{RUN}" in (files or ()) for run in runs)
-        and isinstance(files, dict)
-        and all(isinstance(one, dict) and {"sha256", "bytes"} <= one.keys() for one in files.values())
+        isinstance(files, dict)
+        and all(
+            isinstance(one, dict) and isinstance(one.get("bytes"), int) and "sha256" in one for one in files.values()
+        )
+        and isinstance(runs, list)
+        and all(isinstance(run, dict) for run in runs)
+        and sorted(f"{RUNS}/{run.get('name')}/{RUN}" for run in runs)
+        == sorted(name for name in files if re.fullmatch(f"{RUNS}/[^/]+/{RUN}", name))
     )
     return "" if whole else f"{MANIFEST}: changed: not the list of runs and files that was packed"
 

@@ -85,8 +85,11 @@ def check_runs(bundle: Bundle, check: BundleCheck) -> None:
             continue
         check.responses += len(run.states)
         found = [f"cannot be read: {line}" for line in run.set_aside]
-        if describe_run(run) != described:
-            found.append(f"is not the run of the manifest: got {describe_run(run)}, wanted {described}")
+        found += [
+            f"is not the run of the manifest: {name} is {got!r}, wanted {described.get(name)!r}"
+            for name, got in describe_run(run).items()
+            if got != described.get(name)
+        ]
         found += faults_of_states(run)
         found += faults_of_verdicts(run, check)
         found += faults_of_numbers(run, check)

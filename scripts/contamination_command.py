@@ -50,7 +50,7 @@ def contamination(
 ) -> None:
     """Show a model half of each problem, and count how often it knows the rest or the answer."""
     check_extras("veriward contamination", server, engine)
-    from veriward.eval.contamination import probe
+    from veriward.eval.contamination import first_part, probe
     from veriward.eval.fresh_problems import fresh_problems
     from veriward.eval.runs import problem_set_named
 
@@ -59,6 +59,7 @@ def contamination(
     sets = {"set": problem_set_named(problems, split=split, limit=limit)}
     if fresh:
         sets["fresh"] = fresh_problems(fresh, seed=seed)
+    short = [len(first_part(one, fraction)[1]) for one in sets.values()]
     console = Console(stderr=as_json)
     with console.status(f"loading {model}"):
         generator = made_generator(model, server, device, batch_size, timeout, engine)
@@ -77,12 +78,13 @@ def contamination(
                 )
             )
     if as_json:
-        print(json.dumps({"folder": str(folder), "probes": [one.to_row() for one in found]}))
+        probes = [{**one.to_row(), "too_short": count} for one, count in zip(found, short, strict=True)]
+        print(json.dumps({"folder": str(folder), "probes": probes}))
         return
-    console.print(probe_table(found))
+    console.print(probe_table(found, short))
 
 
-def probe_table(found: list[Contamination]) -> Table:
+def probe_table(found: list[Contamination], short: list[int]) -> Table:
     table = Table(title="from the first part of each problem, the model", title_justify="left", highlight=False)
     table.add_column("", overflow="fold")
     for one in found:
@@ -104,6 +106,7 @@ def probe_table(found: list[Contamination]) -> Table:
         "mean share of the rest in order", *(f"{one.rouge_l:.1%}" if one.rouge_l is not None else "-" for one in found)
     )
     table.add_row("cut off before the rest could be whole", *(str(one.cut_short) for one in found))
+    table.add_row("too short to be cut, and not asked", *map(str, short))
     return table
 
 

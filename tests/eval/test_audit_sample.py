@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -119,6 +120,20 @@ def test_a_sheet_that_may_hold_marks_is_not_overwritten(run, tmp_path):
     write_sheet(run, tmp_path / "sheet.csv", count=2)
     with pytest.raises(ConfigError, match="may hold marks"):
         write_sheet(run, tmp_path / "sheet.csv", count=2)
+
+
+@pytest.mark.parametrize(
+    ("mark", "fault"),
+    [
+        ({"id": {}, "sample": 0, "label": "right"}, "is no response of this run"),
+        ({"id": "p0", "sample": 0, "label": "maybe"}, "as 'maybe'; wanted one of"),
+        ({"id": "p0"}, "no audit: KeyError"),
+    ],
+)
+def test_an_audit_that_was_made_up_is_said_in_one_line(run, mark, fault):
+    (run.path / "audit.json").write_text(json.dumps({"seed": 0, "marks": [mark]}))
+    with pytest.raises(ConfigError, match=fault):
+        read_audit(run)
 
 
 def test_an_audit_that_was_changed_by_hand_is_refused(run, tmp_path):

@@ -93,6 +93,33 @@ def test_a_bundle_that_is_not_as_it_was_packed_is_named(packed, name, change, fa
     assert any(fault in line for line in check_bundle(changed(packed, name, change)).faults)
 
 
+def with_manifest(**entries):
+    return lambda content: json.dumps({**json.loads(content), **entries}).encode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(with_manifest(files=5), id="no files"),
+        pytest.param(with_manifest(runs=[]), id="a run is kept quiet"),
+        pytest.param(with_manifest(runs=[{"name": "run"}, {"name": "run"}]), id="a run is there twice"),
+        pytest.param(with_manifest(runs=[{"name": "../run"}]), id="a run lies elsewhere"),
+        pytest.param(lambda content: content.replace(b'"bytes": ', b'"bytes": "1", "b": '), id="sizes are texts"),
+    ],
+)
+def test_a_manifest_that_was_made_up_is_said_and_not_raised(packed, change):
+    (fault,) = check_bundle(changed(packed, "manifest.json", change)).faults
+    assert fault.startswith("manifest.json: changed")
+
+
+def test_another_compression_is_not_unpacked(packed, tmp_path):
+    with zipfile.ZipFile(tmp_path / "other.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("manifest.json", b"{}")
+    assert check_bundle(tmp_path / "other.zip").faults == [
+        "manifest.json: compressed otherwise than `veriward bundle` does"
+    ]
+
+
 @pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04" + b"\0" * 40])
 def test_what_is_no_archive_is_said_and_not_raised(tmp_path, content):
     (tmp_path / "no.zip").write_bytes(content)
@@ -131,11 +158,21 @@ def test_without_references_none_is_in_the_bundle_and_verdicts_are_only_counted(
     assert (found.faults, found.decided_again, found.only_counted) == ([], 0, 3)
 
 
-def test_a_column_that_gives_the_references_away_is_refused(run_folders, tmp_path):
-    problems = run_folders.problem_set(2, columns=[{"solution": "1"}, {"solution": "2"}])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("solution", ("see there", "and there")),
+        ("Answer", ("", "")),
+        ("gold", (1, "2 ")),
+        ("steps", (r"\boxed{1}", "")),
+    ],
+)
+def test_a_column_that_gives_the_references_away_is_refused(run_folders, tmp_path, column, values):
+    problems = run_folders.problem_set(2, columns=[{column: value} for value in values])
     run = run_folders.write_run(tmp_path / "run", {"p0": r"\boxed{1}"}, problems=problems)
-    with pytest.raises(ConfigError, match=r"the column 'solution' .* would give the references away"):
+    with pytest.raises(ConfigError, match=f"the column '{column}' .* would give the references away"):
         make_bundle([run.path], tmp_path / "runs.zip", references=False)
+    assert not (tmp_path / "runs.zip").exists()
 
 
 def test_two_runs_of_one_name_are_refused(run, tmp_path):

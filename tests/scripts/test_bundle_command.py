@@ -94,10 +94,12 @@ def test_a_model_is_probed_on_a_set_and_on_fresh_problems(place):
 
     write_model(place / "tiny", seed=0)
     question = "Tom has {} red apples and buys two more. How many apples are there?"
-    rows = ({"question": question.format(n), "answer": str(n + 2)} for n in range(3))
+    rows = [{"question": question.format(n), "answer": str(n + 2)} for n in range(3)]
+    rows.append({"question": "1 + 1?", "answer": "2"})
     (place / "set.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     command = ("contamination", "--model", "tiny", "--problems", "set.jsonl", "--fresh", 4, "--max-new-tokens", 8)
     done = veriward(*command, "--device", "cpu", "--json")
     assert done.exit_code == 0, done.output
     first, second = json.loads(done.stdout)["probes"]
     assert (first["exact"]["total"], second["exact"]["total"]) == (3, 4)
+    assert (first["too_short"], second["too_short"]) == (1, 0)
