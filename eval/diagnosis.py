@@ -38,6 +38,7 @@ BARE = re.compile(r"^[ \t]*\**\$?(-?\d[\d,./]*)\$?\**[ \t]*$", re.MULTILINE)
 MOST_ANSWERS = 40
 """Stated answers of one response that are looked at: the first of them."""
 LONGEST_ANSWER = 200
+DECIMAL = re.compile(r"[-−–]?[\d,]*\.(\d{1,20})")
 WORDS_OF_A_LOOP, LOOPED = 60, 0.5
 """A response repeats itself where of at least so many words this share is in runs of six that occurred before."""
 RUN_OF_WORDS = 6
@@ -197,16 +198,25 @@ def repeats(text: str) -> bool:
 
 
 def false_steps(pairs: set[tuple[str, str]], pool: VerdictPool | None) -> set[tuple[str, str]]:
-    """Those whose sides are proved to differ. With a percent sign there are two readings, and none is called false."""
+    """Those whose sides are proved to differ. With a percent sign there are two readings, and none is called false.
+
+    A decimal alone on its side may be rounded: 2/3 = 0.67 is right, 2/3 = 0.66 is not.
+    """
     asked = sorted(pair for pair in pairs if "%" not in "".join(pair))
-    rows: list[dict[str, Any]] = [{"prediction": left, "reference": right} for left, right in asked]
-    turned: list[dict[str, Any]] = [{"prediction": right, "reference": left} for left, right in asked]
+    rows = [{"prediction": left, "reference": right, **rounding(left, right)} for left, right in asked]
+    turned = [{"prediction": right, "reference": left, **rounding(left, right)} for left, right in asked]
     verdicts = verify_many(rows + turned, contract=CONTRACT, pool=pool)
     return {
         pair
         for pair, one, other in zip(asked, verdicts[: len(asked)], verdicts[len(asked) :], strict=True)
         if all(verdict.outcome is Outcome.WRONG and verdict.certainty is Certainty.PROVED for verdict in (one, other))
     }
+
+
+def rounding(left: str, right: str) -> dict[str, Any]:
+    """Half a unit of the last place of a side that is nothing but a decimal, as the contract's tolerance."""
+    decimal = DECIMAL.fullmatch(right) or DECIMAL.fullmatch(left)
+    return {} if decimal is None else {"options": {"tolerance": f"0.{'0' * len(decimal[1])}5"}}
 
 
 def stated_answers(text: str) -> list[tuple[Span, str]]:

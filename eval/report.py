@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +23,10 @@ from veriward.eval.comparison import Comparison, compare_with
 from veriward.eval.diagnosis import Category, Diagnosed, Diagnosis, counts, diagnose
 from veriward.eval.metrics import Summary, summarise_run
 from veriward.eval.report_charts import Point
-from veriward.eval.report_data import answer_rows, changes_between, group_of, problem_rows
+from veriward.eval.report_data import answer_rows, changes_between, correct_of, group_of, problem_rows
 from veriward.eval.report_maths import Formulas
 from veriward.eval.runs import Run
+from veriward.tool_agent.agent import Gate
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.files import cannot_write, write_whole
 
@@ -49,6 +51,13 @@ class Entry:
     def colour(self) -> int:
         return self.number % charts.RUN_COLOURS
 
+    @property
+    def answers(self) -> list[tuple[str, Summary]]:
+        """What is counted of the run, by its label: one answer, or the first and the corrected one side by side."""
+        if not self.run.corrected:
+            return [(self.run.name, self.final)]
+        return [(f"{self.run.name}, first answer", self.first), (f"{self.run.name}, corrected", self.final)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -58,6 +67,8 @@ class Group:
     contract: str
     entries: Sequence[Entry]
     comparisons: Sequence[Comparison]
+    oracle: bool
+    """In one of them the gate knew the reference."""
     accuracy: str
     breakdowns: Sequence[tuple[str, str]]
     """Column, and its picture."""
@@ -112,7 +123,7 @@ def make_report(runs: Sequence[Run], *, training: Sequence[Path] = ()) -> str:
         groups=list(groups_of(entries)),
         entries=entries,
         curves=list(curves_of(training)),
-        training=[folder.name for folder in training],
+        training=[(number % charts.RUN_COLOURS, name) for number, name in enumerate(names_of(training))],
         data=data_of(entries),
     )
 
@@ -154,7 +165,7 @@ def groups_of(entries: Sequence[Entry]) -> Iterator[Group]:
         found[group_of(entry.run)].append(entry)
     for number, members in enumerate(found.values()):
         first, *others = members
-        comparable = [entry.run for entry in others if entry.run.samples == first.run.samples]
+        comparable = [entry.run for entry in others if is_comparable(first.run, entry.run)]
         lengths = [row["tokens"] for entry in members for row in entry.run.rows]
         bins = charts.bins_for(lengths)
         name = f"g{number}"
@@ -166,7 +177,11 @@ def groups_of(entries: Sequence[Entry]) -> Iterator[Group]:
             contract=str(first.run.contract),
             entries=members,
             comparisons=compare_with(first.run, comparable) if comparable else [],
-            accuracy=charts.accuracy_chart(list(points_of(members)), f"{name}-accuracy"),
+            oracle=any(entry.run.corrected and entry.run.settings["agent"]["gate"] == Gate.ORACLE for entry in members),
+            accuracy=charts.accuracy_chart(
+                [point(label, summary, entry.number) for entry in members for label, summary in entry.answers],
+                f"{name}-accuracy",
+            ),
             breakdowns=list(breakdowns_of(members, name)),
             outcomes=charts.outcomes_chart(shown, f"{name}-outcomes"),
             outcome_names=list(dict.fromkeys(key for _, one in shown for key in one)),
@@ -175,13 +190,9 @@ def groups_of(entries: Sequence[Entry]) -> Iterator[Group]:
         )
 
 
-def points_of(entries: Sequence[Entry]) -> Iterator[Point]:
-    for entry in entries:
-        if entry.run.corrected:
-            yield point(f"{entry.run.name}, first answer", entry.first, entry.number)
-            yield point(f"{entry.run.name}, corrected", entry.final, entry.number)
-        else:
-            yield point(entry.run.name, entry.final, entry.number)
+def is_comparable(first: Run, other: Run) -> bool:
+    """Of the same group: as many samples, and a problem whose samples are all there in both."""
+    return first.samples == other.samples and not correct_of(first).keys().isdisjoint(correct_of(other))
 
 
 def point(label: str, summary: Summary, number: int) -> Point:
@@ -253,12 +264,24 @@ def curves_of(training: Sequence[Path]) -> Iterator[tuple[str, str]]:
     wanted = [*rewards, *(name for name in (*SHARES, *CURVES) if name in names)]
     for place, name in enumerate(wanted):
         lines = [
-            (number, [(int(row["step"]), float(row[name])) for row in found if row.get(name) is not None])
+            (number, [(row["step"], row[name]) for row in found if is_number(row.get(name))])
             for number, found in rows.items()
         ]
         lines = [(number, found) for number, found in lines if found]
         if lines:
             yield label_of(name), charts.curve_chart(lines, name in SHARES, f"curve-{place}")
+
+
+def is_number(value: object) -> bool:
+    """A training that went wrong logs NaN, and one of the numbers after it may be whole again."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def names_of(folders: Sequence[Path]) -> list[str]:
+    """Of training folders: the last part of each path, the last two where that is not enough."""
+    places = [folder.resolve() for folder in folders]
+    names = [place.name for place in places]
+    return names if len(set(names)) == len(names) else [f"{place.parent.name}/{place.name}" for place in places]
 
 
 def label_of(metric: str) -> str:
@@ -268,7 +291,7 @@ def label_of(metric: str) -> str:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     try:
-        lines = (folder / METRICS).read_text("utf-8").splitlines()
+        lines = (folder / METRICS).read_text("utf-8", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(
             f"{folder / METRICS}: cannot be read: {error.strerror}; wanted a training run's folder"
@@ -281,7 +304,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
             if number == len(lines):
                 break  # a killed training's last line
             raise ConfigError(f"{folder / METRICS}, line {number}: no JSON; is this a training run's folder?") from None
-        if "reward" in row and "step" in row:
+        if isinstance(row, dict) and "reward" in row and is_number(row.get("step")):
             rows.append(row)
     if not rows:
         raise ConfigError(f"{folder / METRICS}: no step was logged yet; wait for the first")

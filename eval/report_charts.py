@@ -61,6 +61,8 @@ SETTINGS: Any = {
     "axes.edgecolor": COLOURS["grid"],
     "path.simplify": True,
 }
+GAP = "\u00a0"
+"""In front of a label; SVG leaves out a plain space there."""
 SMOOTHING = 5
 """Points on each side that a line averages over."""
 
@@ -101,7 +103,7 @@ def draw_accuracy(points: Sequence[Point], width: int) -> Any:
         label, said = shorten(point.label, 30 if wide else 26), point.said
         if wide:
             text(axes, -14, place, label, ha="right", size=13)
-            text(axes, limit, place, f"   {said}", ha="left", size=12, colour=COLOURS["ink"], shift=0)
+            text(axes, limit, place, f"{GAP * 3}{said}", ha="left", size=12, colour=COLOURS["ink"], shift=0)
         else:
             text(axes, 0, place - 0.22, label, ha="left", size=12, shift=0)
             text(axes, limit, place - 0.22, said, ha="right", size=12, colour=COLOURS["faint"], shift=0)
@@ -110,7 +112,7 @@ def draw_accuracy(points: Sequence[Point], width: int) -> Any:
 
 def breakdown_chart(rows: Sequence[tuple[str, Sequence[Point]]], name: str) -> str:
     """One column of the problems: a row for each of its values, in it one point for each run."""
-    return as_svg(draw_breakdown(rows), name)
+    return as_svg(lambda: draw_breakdown(rows), name)
 
 
 def draw_breakdown(rows: Sequence[tuple[str, Sequence[Point]]]) -> Any:
@@ -163,6 +165,10 @@ def lengths_chart(
     complete: Sequence[int], cut: Sequence[int], bins: Sequence[float], highest: int, run: int, name: str
 ) -> str:
     """Tokens of the responses of one run, those that were cut off on top and in their own colour."""
+    return as_svg(lambda: draw_lengths(complete, cut, bins, highest, run), name)
+
+
+def draw_lengths(complete: Sequence[int], cut: Sequence[int], bins: Sequence[float], highest: int, run: int) -> Any:
     figure, axes = empty_figure(SMALL, 150, (38, 14, 8, 34))
     axes.set_xlim(bins[0], bins[-1])
     axes.set_ylim(0, highest * 1.08 or 1)
@@ -175,7 +181,7 @@ def lengths_chart(
         linewidth=0.6,
     )
     value_axes(axes, "tokens")
-    return as_svg(figure, name)
+    return figure
 
 
 def bins_for(lengths: Sequence[int], most: int = 24) -> list[float]:
@@ -198,6 +204,10 @@ def curve_chart(lines: Sequence[tuple[int, Sequence[tuple[int, float]]]], share:
 
     lines   the number of the training run, for its colour, and its (step, value)
     """
+    return as_svg(lambda: draw_curve(lines, share), name)
+
+
+def draw_curve(lines: Sequence[tuple[int, Sequence[tuple[int, float]]]], share: bool) -> Any:
     figure, axes = empty_figure(SMALL, 160, (42, 48, 10, 34))
     values = [value for _, points in lines for _, value in points]
     last = max(step for _, points in lines for step, _ in points)
@@ -214,9 +224,9 @@ def curve_chart(lines: Sequence[tuple[int, Sequence[tuple[int, float]]]], share:
         )
         axes.plot(steps, line, color=colour, linewidth=2, solid_capstyle="round")
         said = f"{line[-1]:.0%}" if share else f"{line[-1]:.3g}"
-        text(axes, last, line[-1], f" {said}", ha="left", size=12, colour=colour, shift=0, weight="bold")
+        text(axes, last, line[-1], f"{GAP}{said}", ha="left", size=12, colour=colour, shift=0, weight="bold")
     value_axes(axes, "step", share)
-    return as_svg(figure, name)
+    return figure
 
 
 def smooth(values: Sequence[float]) -> list[float]:
@@ -231,6 +241,10 @@ def smooth(values: Sequence[float]) -> list[float]:
 
 def shares_chart(rows: Sequence[tuple[str, Sequence[tuple[int, int, int]]]], name: str) -> str:
     """Counts by name: a bar for each run, with run, count and total."""
+    return as_svg(lambda: draw_shares(rows), name)
+
+
+def draw_shares(rows: Sequence[tuple[str, Sequence[tuple[int, int, int]]]]) -> Any:
     runs = max(len(bars) for _, bars in rows)
     row = 24 + 15 * runs
     figure, axes = empty_figure(NARROW + 60, 6 + row * len(rows), (2, 96, 2, 4))
@@ -244,8 +258,8 @@ def shares_chart(rows: Sequence[tuple[str, Sequence[tuple[int, int, int]]]], nam
         for number, (run, count, total) in enumerate(bars):
             y, share = place * row + 21 + 15 * number, count / total if total else 0.0
             axes.barh(y, share, height=11, align="edge", color=colour_of_run(run))
-            text(axes, share, y + 6, f" {count:,}/{total:,}", ha="left", size=11, colour=COLOURS["faint"], shift=0)
-    return as_svg(figure, name)
+            text(axes, share, y + 6, f"{GAP}{count:,}/{total:,}", ha="left", size=11, colour=COLOURS["faint"], shift=0)
+    return figure
 
 
 # ------------------------------------------------------------------------------------------------------ small parts
@@ -340,12 +354,11 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def as_svg(figure: Any, name: str, kind: str = "") -> str:
+def as_svg(draw: Callable[[], Any], name: str, kind: str = "") -> str:
     """An SVG element for a page. `name` keeps its ids apart from those of other pictures."""
-    with drawing():
-        figure = figure() if callable(figure) else figure
+    with drawing():  # the figure too: a text decides at birth whether a `$` in it is a formula
         stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+        draw().savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     root = ElementTree.fromstring(stream.getvalue())  # noqa: S314  what was just drawn
     for parent in list(root.iter()):
         for child in list(parent):

@@ -75,9 +75,14 @@ def note(value: object) -> str:
     return shown.text + ("…" if shown.left_out else "")
 
 
+NOTHING: tuple[object, ...] = ("", [], {})
+
+
 def without_nothing(row: Mapping[str, Any]) -> Row:
     """Keys with None, False, an empty text or an empty list are left out: the page reads them as absent."""
-    return {name: value for name, value in row.items() if value not in (None, False, "", [], {})}
+    return {
+        name: value for name, value in row.items() if value is not None and value is not False and value not in NOTHING
+    }
 
 
 # ------------------------------------------------------------------------------------------------------- problems
@@ -201,7 +206,7 @@ def browser_row(
             "calls": [call_row(attempt) for attempt in state.calls],
             "diagnosis": diagnosis_row(diagnosis, show(row["text"])),
         }
-    ) | {"run": number, "problem": places[number, row["id"]], "tokens": row["tokens"]}
+    )
 
 
 def written_row(row: Row, formulas: Formulas) -> Row:

@@ -5,7 +5,9 @@ neighbours. Whether the two sides are equal is for the verifier to say. Left out
 
 - letters on either side, and a side that goes on beyond what was read: `x + 3 = 5`, `f(3) = 9`, `20% of 50 = 10`
 - a side that is a bare number on both ends: `x = 5 = 7`
-- what follows as a unit or as words of number: `17 / 5 = 3 remainder 2`, `= 3 thousand`
+- what follows as words of number, or in a measure that may have been converted: `17 / 5 = 3 remainder 2`,
+  `= 3 thousand`, `60 * 60 = 1 hour`, `8 + 5 = 15 in base 8`
+- clocks, and decimals that go on: `10:30 + 45 = 11:15`, `2/3 = 0.66...`
 
 Everything is one pass over the text; a response has at most MOST_STEPS steps.
 """
@@ -40,6 +42,14 @@ GOES_ON_BEFORE |= {"squared", "cubed", "log", "ln", "sin", "cos", "tan", "mod", 
 GOES_ON_AFTER = {"remainder", "rem", "r", "mod", "thousand", "million", "billion", "hundred", "dozen", "percent", "or"}
 GOES_ON_AFTER |= {"times", "plus", "minus", "over", "squared", "cubed", "of"}
 """Words beside a side that belong to its value."""
+MEASURE = re.compile(
+    r"[ \t]*(?:\\text[a-z]*\s*\{\s*)?(?:(?:sec(?:ond)?|min(?:ute)?|h(?:ou)?r|day|week|month|year|decade|cent|dollar"
+    r"|nickel|dime|quarter|yard|mile|(?:kilo|centi|milli)?met(?:er|re)|(?:kilo|milli)?gram|ounce|pound|lb|ton"
+    r"|(?:milli)?lit(?:er|re)|cup|pint|quart|gallon|degree|radian)s?|penn(?:y|ies)|inch(?:es)?|f(?:oo|ee)t"
+    r"|[ckm]m|k?g|mg|oz|ml|[ap]m|in\s+(?:base|binary|octal|hex\w*|mod\w*))(?![A-Za-z])",
+    re.IGNORECASE,
+)
+"""Behind a number it may say that the number was converted: 50 + 50 = 1 dollar."""
 NUMBER_AND = re.compile(r"\d\s+and\s*\Z")
 """As in 1 and 1/2."""
 PAIRS = {")": "(", "}": "{", "]": "["}
@@ -109,6 +119,8 @@ def begins_outside(text: str, start: int) -> bool:
     before = text[max(0, start - 24) : start]
     if not before:
         return False
+    if before[-1] == ":" and before[-2:-1].isdigit() and text[start].isdigit():
+        return True  # the minutes of a clock
     word = LAST_WORD.search(before)
     if word is None:
         return before[-1] not in STARTS_ANEW and not before[-1].isspace()
@@ -123,6 +135,8 @@ def ends_outside(text: str, end: int) -> bool:
     if not after:
         return False
     if after[0].isalpha() and not text[end - 1].isspace():
+        return True
+    if after.startswith(("…", "..")) or (after[0] == ":" and after[1:2].isdigit()) or MEASURE.match(after):
         return True
     if after[0] in "_\\!|<>≤≥≠≈√∞π°'":
         return not after.startswith(("\\text", "\\]", "\\)", "\\n", "\\\\", "\\end", "\\boxed"))

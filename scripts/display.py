@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from veriward.eval.attack.run import AttackRun, TargetReport
     from veriward.eval.contract_comparison import ContractComparison
     from veriward.eval.loop import EvalResult, Progress
+    from veriward.eval.metrics import Summary
     from veriward.eval.pair_file import GradedFile
     from veriward.eval.pair_file import Progress as GradingProgress
     from veriward.eval.reference_check import ReferenceCheck
@@ -321,7 +322,7 @@ def result_table(result: EvalResult, seconds: float) -> Table:
     summary = result.summary
     table = two_columns(f"{summary.problems} problems, {summary.samples} response(s) each, contract {summary.contract}")
     table.add_row("accuracy", str(summary.accuracy))
-    table.add_row("95 % interval", f"{as_range(summary.interval)} ({summary.interval_method})")
+    table.add_row("95 % interval", interval_of(summary))
     bounds = summary.bounds
     if bounds.open:
         table.add_row(
@@ -360,6 +361,13 @@ def runs_at(paths: Sequence[Path]) -> list[Run]:
         for line in run.set_aside:
             print(printable(f"{run.name}: counted as missing, a state that cannot be read: {line}"), file=sys.stderr)
     return runs
+
+
+def interval_of(summary: Summary) -> str:
+    """With its method, or why there is none."""
+    if summary.interval is None:
+        return summary.interval_method
+    return f"{as_range(summary.interval)} ({summary.interval_method})"
 
 
 def as_range(interval: tuple[float, float] | None) -> str:

@@ -93,11 +93,11 @@ function listRow(number) {
   const answer = data.answers[number], problem = problemOf(answer);
   const name = problem.id + (answer.sample ? ` #${answer.sample}` : "");
   const said = [words(answer.outcome), kindOf(answer) && words(kindOf(answer)), answer.truncated && "cut off", answer.change];
-  const row = make("button", { class: "row", type: "button", role: "option", "aria-selected": String(number === chosen) },
+  const row = make("button", { class: "row", type: "button", role: "option", tabindex: "-1", "aria-selected": String(number === chosen) },
     make("span", { class: "line" }, make("span", { class: `dot ${answer.outcome}` }), make("b", {}, name),
       data.runs.length > 1 ? ` ${data.runs[answer.run].name}` : ""),
     make("span", { class: "line" }, `${said.filter(Boolean).join(" · ")}${answer.candidate ? `: ${answer.candidate}` : ""}`));
-  row.addEventListener("click", () => choose(number));
+  row.addEventListener("click", () => { choose(number); list.focus({ preventScroll: true }); }); // the row is drawn anew
   return row;
 }
 

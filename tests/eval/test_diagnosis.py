@@ -68,6 +68,16 @@ def test_equations_of_numbers_are_steps(text, found):
         "7 + = 9",
         r"2 \times 3 = 6 \text{ ab",
         "n = 3, m = 4",
+        "10:30 + 45 = 11:15",
+        "3:00 + 2 = 5",
+        "30 + 45 = 1:15",
+        "2/3 = 0.66...",
+        "2/3 = 0.66…",
+        "60 * 60 = 1 hour",
+        r"60 \cdot 60 = 1 \text{ hour}",
+        "50 + 50 = 1 dollar",
+        "8 + 5 = 1 pm",
+        "8 + 5 = 15 in base 8",
     ],
 )
 def test_what_a_person_would_not_check_is_no_step(text):
@@ -82,6 +92,14 @@ def test_what_a_person_would_not_check_is_no_step(text):
         ("10 / 3 = 3.33", False),  # rounded
         ("10 / 3 = 3.35", True),
         ("50 * 10% = 5", False),  # percent has two readings
+        ("2/3 = 0.67", False),
+        ("2/3 = 0.66", True),
+        ("-2/3 = -0.67", False),
+        ("0.67 = 2/3", False),
+        ("3.14 * 2 = 6.3", False),
+        (r"\sqrt{2} + 0 = 1.4", False),
+        ("1/8 = 0.12", False),  # to the even digit
+        ("17 * 24 = 408.5", True),
         ("3.33 * 3 = 10", True),
         ("2^10 = 1024", False),
         ("5 - 8 = −3", False),

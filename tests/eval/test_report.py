@@ -6,7 +6,14 @@ from html.parser import HTMLParser
 
 import pytest
 
+from veriward.eval.agent_run import run_agent
+from veriward.eval.drill import SCRIPT
 from veriward.eval.report import make_report, write_report
+from veriward.eval.runs import read_run
+from veriward.eval.scripted import ScriptedGenerator
+from veriward.eval.tool_problems import frozen_twelve
+from veriward.tool_agent import toolbox
+from veriward.tool_agent.agent import AgentSettings
 from veriward.tool_agent.errors import ConfigError
 
 for module in ("jinja2", "matplotlib", "latex2mathml", "statsmodels"):
@@ -140,6 +147,55 @@ def test_training_curves_have_a_picture_for_each_component(write, tmp_path):
     page = make_report([write("a")], training=[folder])
     for name in ("accuracy reward", "format reward", "entropy"):
         assert f"<figcaption>{name}</figcaption>" in page
+
+
+@pytest.mark.parametrize("subject", ["$x^$", r"$\foo{$", "a_b^c", "\x00\x07"])
+def test_a_subject_is_drawn_as_it_is_written(run_folders, tmp_path, subject):
+    problems = run_folders.problem_set(12, columns=[{"subject": subject if n % 2 else "other"} for n in range(12)])
+    run = run_folders.write_run(tmp_path / "run", {f"p{n}": r"\boxed{1}" for n in range(12)}, problems=problems)
+    assert "<figcaption>By subject</figcaption>" in make_report([run])
+
+
+def test_every_label_of_a_picture_has_a_colour_of_the_page(write):
+    drawn = re.findall(r"<text[^>]*>", make_report([write("a"), write("b")]))
+    assert [label for label in drawn if "fill-" not in label] == []
+
+
+def test_runs_that_share_no_problem_stand_beside_each_other_and_are_not_compared(run_folders, tmp_path):
+    halves = [{f"p{n}": r"\boxed{1}" for n in numbers} for numbers in (range(6), range(6, 12))]
+    runs = [run_folders.write_run(tmp_path / name, texts) for name, texts in zip("ab", halves, strict=True)]
+    page = make_report(runs)
+    assert page.count("PARTIAL: 6 missing") == 2
+    assert "a → b" not in page
+
+
+def test_a_corrected_run_shows_its_first_answers_too_and_says_what_the_gate_knew(tmp_path):
+    twelve = frozen_twelve()
+    generator = ScriptedGenerator(SCRIPT, {problem.id: problem.question for problem in twelve.problems})
+    run_agent(generator, twelve, toolbox("strict"), tmp_path / "tools", settings=AgentSettings(answer_tokens=192))
+    page = make_report([read_run(tmp_path / "tools")])
+    first, corrected = (page.index(f"</span>tools, {label}</th>") for label in ("first answer", "corrected"))
+    assert page.index("<td>7/12 = 58.3%</td>", first) < corrected < page.index("<td>9/12 = 75.0%</td>", corrected)
+    assert "the gate knew the reference" in page
+
+
+def test_a_seed_of_0_is_shown(run_folders, tmp_path):
+    texts = {f"p{n}": [r"\boxed{1}", r"\boxed{2}"] for n in range(12)}
+    answers = data_of(make_report([run_folders.write_run(tmp_path / "run", texts)]))["answers"]
+    assert [answer["seed"] for answer in answers[:2]] == [0, 1]
+
+
+def test_a_number_that_training_could_not_compute_is_left_out(write, tmp_path):
+    rows = [{"step": n, "reward": 1.0, "kl": float("nan") if n == 2 else 0.5} for n in range(1, 4)]
+    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert "<figcaption>kl</figcaption>" in make_report([write("a")], training=[tmp_path])
+
+
+@pytest.mark.parametrize("content", [b"[1]\n", b"\xff\xfe\n", b'{"step": "a", "reward": 1}\n'])
+def test_metrics_of_something_else_are_one_line(write, tmp_path, content):
+    (tmp_path / "metrics.jsonl").write_bytes(content)
+    with pytest.raises(ConfigError, match="no step was logged yet"):
+        make_report([write("a")], training=[tmp_path])
 
 
 def test_a_folder_without_training_is_one_line(write, tmp_path):

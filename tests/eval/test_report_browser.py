@@ -123,7 +123,6 @@ def test_formulas_are_mathml_and_can_be_switched_off(page):
 
 def test_the_arrow_keys_go_through_the_responses(page):
     choose(page, "p0")
-    page.locator("#list").focus()
     page.keyboard.press("ArrowDown")
     assert page.locator("#detail h3").inner_text().startswith("p1")
     assert page.url.endswith("#r1")
