@@ -1,30 +1,32 @@
 """The generator that runs a model with vLLM's offline engine, for many responses on a GPU.
 
-Covered: model folders, hub names, LoRA adapter folders; greedy or sampled; stop strings; chat templates.
-Not covered: several machines, quantised adapters, images. It is written against vLLM's documentation and tested where
-there is a GPU; the parts that need none are tested everywhere.
+Covered: model folders, hub names, LoRA adapter folders; greedy or sampled; stop strings; chat templates. Every
+response is handed over in the step that completes it.
+Not covered: GGUF files, several machines, quantised adapters, images.
+Tested with vLLM 0.30 on a CPU; the tests are the same where there is a GPU.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from veriward.eval.generators import check_request, derive_seed, numbers_of, tokenize
-from veriward.eval.model_loading import check_place, first_line, hash_tokenizer, is_adapter
+from veriward.eval.model_loading import GGUF, check_place, first_line, hash_tokenizer, is_adapter
 from veriward.tool_agent.errors import ConfigError, need
 from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
 
-AT_ONCE = 1_024
-"""Prompts handed to the engine together: what is in the air when a run is killed is asked again."""
 SEEDS = 2**31
 """Seeds of a request are below this."""
-WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
+WEIGHTS = ("*.safetensors", "*.bin", "*.pt")
+"""The first of them that a folder holds is what the engine loads; a trainer leaves other .bin files beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,38 +66,50 @@ class VllmGenerator:
         raises                 ConfigError if there is no such model, or it does not fit
         """
         need("vllm", extra="vllm", purpose="the engine vllm")
-        from vllm import LLM
-
-        check_place(str(model))
         self.name = str(model)
         base, adapter = base_and_adapter(self.name)
-        options: dict[str, Any] = {
-            "dtype": dtype,
-            "max_model_len": max_model_len,
-            "max_num_seqs": max_num_seqs,
-            "gpu_memory_utilization": gpu_memory_utilization,
-            "tensor_parallel_size": tensor_parallel_size,
-            "enforce_eager": enforce_eager,
-        }
-        if adapter is not None:
-            options |= {"enable_lora": True, "max_lora_rank": rank_of(adapter)}
+        check_place(base)
+        if Path(base).suffix.lower() == GGUF:
+            raise ConfigError(f"{self.name}: vLLM takes no GGUF file; use the engine transformers, or a saved model")
+        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # a command's output is its result alone
+        import vllm
+
+        options: dict[str, Any] = {} if adapter is None else {"enable_lora": True, "max_lora_rank": rank_of(adapter)}
         try:
-            self._llm: Any = LLM(model=base, tokenizer=tokenizer_of(base, adapter), seed=0, **options)
-        except (ValueError, RuntimeError, OSError) as error:
-            raise ConfigError(f"{self.name}: vLLM cannot load it: {first_line(error)}") from error
+            self._llm: Any = vllm.LLM(
+                model=base,
+                tokenizer=tokenizer_of(base, adapter),
+                seed=0,
+                dtype=dtype,
+                max_model_len=max_model_len,
+                max_num_seqs=max_num_seqs,
+                gpu_memory_utilization=gpu_memory_utilization,
+                tensor_parallel_size=tensor_parallel_size,
+                enforce_eager=enforce_eager,
+                **options,
+            )
+        except Exception as error:  # a damaged folder fails in as many ways as there are files in it
+            raise ConfigError(f"{self.name}: vLLM cannot load it: {reason_of(error)}") from error
+        self._engine: Any = self._llm.llm_engine
         self._tokenizer: Any = self._llm.get_tokenizer()
         self._adapter = adapter
+        self._at_once = 2 * max_num_seqs  # so that something waits wherever a response ends
+        self._names = count()
         self._settings = {
             "engine": "vllm",
-            "engine_version": version("vllm"),
+            "engine_version": vllm.__version__,
             "model": self.name,
-            "weights_sha256": hash_files(base if adapter is None else adapter),
-            "base_sha256": None if adapter is None else hash_files(base),
+            "weights_sha256": hash_files(base, *([] if adapter is None else [adapter])),
+            **({} if adapter is None else {"adapter_sha256": hash_files(adapter)}),
             "tokenizer_sha256": hash_tokenizer(self._tokenizer),
             "chat_template": getattr(self._tokenizer, "chat_template", None),
+            "dtype": str(self._engine.model_config.dtype).removeprefix("torch."),
             "device": device_name(),
+            "devices": tensor_parallel_size,
+            "max_num_seqs": max_num_seqs,
+            "enforce_eager": enforce_eager,
             "context": self._context(),
-            **{name: value for name, value in options.items() if name != "gpu_memory_utilization"},
+            "end_tokens": self._end_tokens(),
         }
 
     @property
@@ -114,19 +128,25 @@ class VllmGenerator:
         chat_template_kwargs: Mapping[str, object] | None = None,
         on_finished: Callable[[Finished], None] | None = None,
     ) -> list[Generation]:
-        """See `Generator`. Responses are handed over after every AT_ONCE prompts."""
+        """See `Generator`. Many responses end in no order, so what a killed run loses is only what was in the air."""
         check_request(temperature, max_new_tokens)
         numbers = numbers_of(prompts, sample_numbers)
+        results: dict[int, Generation] = {}
+
+        def hand_over(finished: Finished) -> None:
+            results.update(finished)
+            if on_finished is not None and finished:
+                on_finished(finished)
+
         requests = [
             self._request(index, prompt, numbers[index], temperature, max_new_tokens, seed, chat_template_kwargs or {})
             for index, prompt in enumerate(prompts)
         ]
-        results: dict[int, Generation] = {}
-        for part in parts_of(requests, AT_ONCE):
-            finished = self._write(part, temperature, stop)
-            results.update(finished)
-            if on_finished is not None:
-                on_finished(finished)
+        hand_over([(request.index, NO_ROOM) for request in requests if request.limit < 1])
+        asked = [request for request in requests if request.limit >= 1]
+        with closing(self._write(asked, temperature, stop)) as steps:
+            for finished in steps:
+                hand_over(finished)
         return [results[index] for index in range(len(prompts))]
 
     def _request(
@@ -151,33 +171,51 @@ class VllmGenerator:
 
     def _write(
         self, requests: Sequence[Request], temperature: float, stop: Sequence[str]
-    ) -> list[tuple[int, Generation]]:
+    ) -> Generator[Finished, None, None]:
+        """What each step of the engine completes. Closed early, it leaves nothing behind in the engine."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        waiting = list(reversed(requests))
+        in_air: dict[str, Request] = {}
+        try:
+            while waiting or in_air:
+                while waiting and len(in_air) < self._at_once:
+                    name = str(next(self._names))
+                    in_air[name] = waiting.pop()
+                    self._ask(name, in_air[name], temperature, stop)
+                ended = [output for output in self._engine.step() if output.finished]
+                yield [as_generation(in_air.pop(output.request_id), output.outputs[0]) for output in ended]
+        except EngineDeadError as error:
+            in_air.clear()
+            raise ConfigError(
+                f"{self.name}: vLLM's engine has died, and its log above says of what; if memory ran out, "
+                "lower max_num_seqs, max_model_len or gpu_memory_utilization"
+            ) from error
+        finally:
+            if in_air:
+                self._engine.abort_request(list(in_air))
+
+    def _ask(self, name: str, request: Request, temperature: float, stop: Sequence[str]) -> None:
         from vllm import SamplingParams
         from vllm.lora.request import LoRARequest
+        from vllm.sampling_params import RequestOutputKind
 
-        full = [(request.index, NO_ROOM) for request in requests if request.limit < 1]
-        asked = [request for request in requests if request.limit >= 1]
-        if not asked:
-            return full
-        adapter = None if self._adapter is None else LoRARequest("adapter", 1, self._adapter)
-        written = self._llm.generate(
-            [{"prompt_token_ids": request.token_ids} for request in asked],
-            [SamplingParams(**sampling(request, temperature, stop)) for request in asked],
-            lora_request=adapter,
-            use_tqdm=False,
+        [prompt] = self._engine.renderer.render_cmpl([{"prompt_token_ids": request.token_ids}])
+        self._engine.add_request(
+            name,
+            prompt,
+            SamplingParams(**sampling(request, temperature, stop), output_kind=RequestOutputKind.FINAL_ONLY),
+            lora_request=None if self._adapter is None else LoRARequest("adapter", 1, self._adapter),
         )
-        return full + [
-            (request.index, as_generation(output.outputs[0], request.seed))
-            for request, output in zip(asked, written, strict=True)
-        ]
 
     def _context(self) -> int:
-        return int(self._llm.llm_engine.model_config.max_model_len)
+        return int(self._engine.model_config.max_model_len)
 
-
-def parts_of(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
-    for start in range(0, len(requests), size):
-        yield requests[start : start + size]
+    def _end_tokens(self) -> list[int]:
+        """Those that the engine ends a response at: of the model's generation settings and the tokenizer's."""
+        named = self._engine.model_config.try_get_generation_config().get("eos_token_id")
+        found = {named} if isinstance(named, int) else set(named or ())
+        return sorted(found | ({self._tokenizer.eos_token_id} - {None}))
 
 
 def sampling(request: Request, temperature: float, stop: Sequence[str]) -> dict[str, Any]:
@@ -195,10 +233,20 @@ def sampling(request: Request, temperature: float, stop: Sequence[str]) -> dict[
     }
 
 
-def as_generation(output: Any, seed: int | None) -> Generation:
-    """Of vLLM's CompletionOutput: anything but the length is an end of the model's, or a stop string."""
-    finish_reason: FinishReason = "length" if output.finish_reason == "length" else "stop"
-    return Generation(text=output.text, token_ids=tuple(output.token_ids), finish_reason=finish_reason, seed=seed)
+def as_generation(request: Request, output: Any) -> tuple[int, Generation]:
+    """Of vLLM's CompletionOutput. What the engine broke off is no response."""
+    if output.finish_reason not in ("stop", "length"):
+        raise ConfigError(f"vLLM broke off a response ({output.finish_reason}); see its log, and start the run again")
+    finish_reason: FinishReason = output.finish_reason
+    return request.index, Generation(
+        text=output.text, token_ids=tuple(output.token_ids), finish_reason=finish_reason, seed=request.seed
+    )
+
+
+def reason_of(error: Exception) -> str:
+    """Errors of a check by pydantic have a title in their first line and the reason below it."""
+    found = getattr(error, "errors", None)
+    return str(found()[0]["msg"]) if callable(found) else first_line(error)
 
 
 def base_and_adapter(name: str) -> tuple[str, str | None]:
@@ -230,27 +278,30 @@ def adapter_config(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def hash_files(name: str) -> str:
-    """sha256 over the weight files of a folder, or of what the engine fetched for a hub name: another checkpoint is
+def hash_files(*names: str) -> str:
+    """sha256 over the weight files of folders, or of what the engine fetched for hub names: another checkpoint is
     noticed."""
+    digest = hashlib.sha256()
+    for name in names:
+        for file in weight_files(name):
+            with file.open("rb") as stream:
+                digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def weight_files(name: str) -> list[Path]:
     folder = Path(name)
     if not folder.is_dir():
         from huggingface_hub import snapshot_download
 
         folder = Path(snapshot_download(name, local_files_only=True))
-    files = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
-    if not files:
+    found = next((files for pattern in WEIGHTS if (files := sorted(folder.glob(pattern)))), None)
+    if found is None:
         raise ConfigError(f"{name}: no weights ({', '.join(WEIGHTS)}) in it; wanted a saved model")
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
-    return digest.hexdigest()
+    return found
 
 
 def device_name() -> str:
     import torch
 
-    if not torch.cuda.is_available():
-        return "cpu"
-    return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+    return torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
