@@ -2,7 +2,8 @@
 
 Covered: model folders, hub names, LoRA adapter folders; greedy or sampled; stop strings; chat templates. Every
 response is handed over in the step that completes it.
-Not covered: GGUF files, several machines, quantised adapters, images.
+Not covered: GGUF files, several machines, quantised adapters, images; weights that a model folder lacks, which vLLM
+does not always notice and fills with other numbers (`TransformersGenerator` refuses such a folder).
 Tested with vLLM 0.30 on a CPU; the tests are the same where there is a GPU.
 """
 
@@ -10,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,10 +24,11 @@ from typing import Any
 from veriward.eval.generators import check_request, derive_seed, numbers_of, tokenize
 from veriward.eval.model_loading import GGUF, check_place, first_line, hash_tokenizer, is_adapter
 from veriward.tool_agent.errors import ConfigError, need
-from veriward.tool_agent.generator import NO_ROOM, Finished, FinishReason, Generation, Prompt, goes_on
+from veriward.tool_agent.generator import NO_ROOM, Finished, Generation, Prompt, goes_on
 
 SEEDS = 2**31
 """Seeds of a request are below this."""
+MEMORY = "max_num_seqs, max_model_len or gpu_memory_utilization"
 WEIGHTS = ("*.safetensors", "*.bin", "*.pt")
 """The first of them that a folder holds is what the engine loads; a trainer leaves other .bin files beside it."""
 
@@ -65,13 +69,13 @@ class VllmGenerator:
         max_num_seqs           responses written at the same time
         raises                 ConfigError if there is no such model, or it does not fit
         """
+        log_to_stderr()
         need("vllm", extra="vllm", purpose="the engine vllm")
         self.name = str(model)
         base, adapter = base_and_adapter(self.name)
-        check_place(base)
-        if Path(base).suffix.lower() == GGUF:
-            raise ConfigError(f"{self.name}: vLLM takes no GGUF file; use the engine transformers, or a saved model")
-        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # a command's output is its result alone
+        check_folder(base)
+        if adapter is not None:
+            check_folder(adapter)
         import vllm
 
         options: dict[str, Any] = {} if adapter is None else {"enable_lora": True, "max_lora_rank": rank_of(adapter)}
@@ -184,12 +188,11 @@ class VllmGenerator:
                     in_air[name] = waiting.pop()
                     self._ask(name, in_air[name], temperature, stop)
                 ended = [output for output in self._engine.step() if output.finished]
-                yield [as_generation(in_air.pop(output.request_id), output.outputs[0]) for output in ended]
+                yield [self._read(in_air.pop(output.request_id), output.outputs[0], stop) for output in ended]
         except EngineDeadError as error:
             in_air.clear()
             raise ConfigError(
-                f"{self.name}: vLLM's engine has died, and its log above says of what; if memory ran out, "
-                "lower max_num_seqs, max_model_len or gpu_memory_utilization"
+                f"{self.name}: vLLM's engine has died, and its log above says why; if memory ran out, lower {MEMORY}"
             ) from error
         finally:
             if in_air:
@@ -207,6 +210,12 @@ class VllmGenerator:
             SamplingParams(**sampling(request, temperature, stop), output_kind=RequestOutputKind.FINAL_ONLY),
             lora_request=None if self._adapter is None else LoRARequest("adapter", 1, self._adapter),
         )
+
+    def _read(self, request: Request, output: Any, stop: Sequence[str]) -> tuple[int, Generation]:
+        """Of vLLM's CompletionOutput. Its own text leaves out the last character of a response that was cut inside it,
+        and would so be another than that of `TransformersGenerator`."""
+        text = str(self._tokenizer.decode(output.token_ids, skip_special_tokens=True))
+        return request.index, as_generation(text, output.token_ids, output.finish_reason, stop, request.seed)
 
     def _context(self) -> int:
         return int(self._engine.model_config.max_model_len)
@@ -233,20 +242,37 @@ def sampling(request: Request, temperature: float, stop: Sequence[str]) -> dict[
     }
 
 
-def as_generation(request: Request, output: Any) -> tuple[int, Generation]:
-    """Of vLLM's CompletionOutput. What the engine broke off is no response."""
-    if output.finish_reason not in ("stop", "length"):
-        raise ConfigError(f"vLLM broke off a response ({output.finish_reason}); see its log, and start the run again")
-    finish_reason: FinishReason = output.finish_reason
-    return request.index, Generation(
-        text=output.text, token_ids=tuple(output.token_ids), finish_reason=finish_reason, seed=request.seed
+def as_generation(
+    text: str, token_ids: Sequence[int], finish_reason: str | None, stop: Sequence[str], seed: int | None
+) -> Generation:
+    """What the engine broke off is no response."""
+    if finish_reason not in ("stop", "length"):
+        raise ConfigError(f"vLLM broke off a response ({finish_reason}); see its log, and start the run again")
+    cuts = [text.index(mark) for mark in stop if mark in text]
+    return Generation(
+        text=text[: min(cuts)] if cuts else text,
+        token_ids=tuple(token_ids),
+        finish_reason="stop" if cuts or finish_reason == "stop" else "length",
+        seed=seed,
     )
 
 
 def reason_of(error: Exception) -> str:
     """Errors of a check by pydantic have a title in their first line and the reason below it."""
     found = getattr(error, "errors", None)
-    return str(found()[0]["msg"]) if callable(found) else first_line(error)
+    if callable(found):
+        return str(found()[0]["msg"]).removeprefix("Value error, ")
+    advice = f"; if memory ran out, lower {MEMORY}" if isinstance(error, RuntimeError) else ""
+    return first_line(error) + advice
+
+
+def check_folder(name: str) -> None:
+    """ConfigError for a path without weights, before the engine starts: it takes half a minute to find that out."""
+    if Path(name).suffix.lower() == GGUF:
+        raise ConfigError(f"{name}: vLLM takes no GGUF file; use the engine transformers, or a saved model")
+    check_place(name)
+    if Path(name).is_dir():
+        weight_files(name)
 
 
 def base_and_adapter(name: str) -> tuple[str, str | None]:
@@ -299,6 +325,15 @@ def weight_files(name: str) -> list[Path]:
     if found is None:
         raise ConfigError(f"{name}: no weights ({', '.join(WEIGHTS)}) in it; wanted a saved model")
     return found
+
+
+def log_to_stderr() -> None:
+    """A command's output is its result alone. vLLM looks at the variable when it is imported, here and in its
+    workers."""
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
+    for handler in logging.getLogger("vllm").handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
+            handler.setStream(sys.stderr)
 
 
 def device_name() -> str:
