@@ -3,7 +3,8 @@
 Covered: model folders, hub names, LoRA adapter folders; greedy or sampled; stop strings; chat templates. Every
 response is handed over in the step that completes it.
 Not covered: GGUF files, several machines, quantised adapters, images; weights that a model folder lacks, which vLLM
-does not always notice and fills with other numbers (`TransformersGenerator` refuses such a folder).
+does not always notice and fills with other numbers (`TransformersGenerator` refuses such a folder); an engine that
+the system kills, as for memory: vLLM waits for it without end, so stop the command and start it again.
 Tested with vLLM 0.30 on a CPU; the tests are the same where there is a GPU.
 """
 
