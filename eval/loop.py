@@ -149,13 +149,13 @@ def evaluate(
             for sample in range(samples)
         ]
         pending = [ask for ask in asks if ask.key not in stored.complete and ask.key not in stored.answered]
-        unjudged = [(ask.problem, stored.answered[ask.key]) for ask in asks if ask.key in stored.answered]
+        unverified = [(ask.problem, stored.answered[ask.key]) for ask in asks if ask.key in stored.answered]
         if on_progress is not None:
             on_progress(progress)
-        if pending or unjudged:
+        if pending or unverified:
             (folder / SUMMARY).unlink(missing_ok=True)
             with Recorder(pending, store, contract, progress, on_progress) as recorder:
-                recorder.judge(unjudged)
+                recorder.verify(unverified)
                 if pending:
                     generator.generate(
                         [ask.prompt for ask in pending],
@@ -278,7 +278,7 @@ class Answer(NamedTuple):
     """The time of its batch, shared out evenly among its responses."""
 
 
-Unjudged: TypeAlias = tuple[Problem, ProblemState]
+Unverified: TypeAlias = tuple[Problem, ProblemState]
 """A response that is stored, and has no verdict yet."""
 
 
@@ -302,12 +302,12 @@ class Recorder:
         self._asks, self._store, self._contract = asks, store, contract
         self._progress, self._on_progress = progress, on_progress
         self._handed_over: SimpleQueue[list[Answer] | None] = SimpleQueue()
-        self._to_judge: SimpleQueue[list[Unjudged] | None] = SimpleQueue()
+        self._to_verify: SimpleQueue[list[Unverified] | None] = SimpleQueue()
         self._error: BaseException | None = None
         self._since = time.perf_counter()
         self._threads = [
             threading.Thread(target=self._work, args=(self._handed_over, self._keep), name="store", daemon=True),
-            threading.Thread(target=self._work, args=(self._to_judge, self._judge), name="verify", daemon=True),
+            threading.Thread(target=self._work, args=(self._to_verify, self._verify), name="verify", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -320,10 +320,10 @@ class Recorder:
         self._handed_over.put(answers)
         self._since = time.perf_counter()
 
-    def judge(self, unjudged: Sequence[Unjudged]) -> None:
+    def verify(self, unverified: Sequence[Unverified]) -> None:
         """Responses that an earlier start stored."""
-        if unjudged:
-            self._to_judge.put(list(unjudged))
+        if unverified:
+            self._to_verify.put(list(unverified))
 
     def __enter__(self) -> Self:
         return self
@@ -332,11 +332,11 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Everything that was handed over is stored and verified, or the error that kept it from being is raised."""
-        store, judge = self._threads
+        store, verify = self._threads
         self._handed_over.put(None)
         store.join()  # before the other: it hands over
-        self._to_judge.put(None)
-        judge.join()
+        self._to_verify.put(None)
+        verify.join()
         if self._error is not None and self._error is not error:
             raise self._error
 
@@ -350,21 +350,21 @@ class Recorder:
                     return
 
     def _keep(self, answers: list[Answer], writers: Executor) -> None:
-        unjudged = [(answer.ask.problem, self._state(answer)) for answer in answers]
-        self._write([state for _, state in unjudged], writers)
+        unverified = [(answer.ask.problem, self._state(answer)) for answer in answers]
+        self._write([state for _, state in unverified], writers)
         self._progress.tokens += sum(answer.generation.tokens for answer in answers)
-        self._to_judge.put(unjudged)
+        self._to_verify.put(unverified)
 
-    def _judge(self, unjudged: list[Unjudged], writers: Executor) -> None:
-        answers = [(problem, state.answers[-1]) for problem, state in unjudged]
+    def _verify(self, unverified: list[Unverified], writers: Executor) -> None:
+        answers = [(problem, state.answers[-1]) for problem, state in unverified]
         verdicts = verify_many(
             [to_verify(answer.generation, problem, self._contract) for problem, answer in answers],
             contract=self._contract,
         )
-        for (problem, answer), (_, state), verdict in zip(answers, unjudged, verdicts, strict=True):
+        for (problem, answer), (_, state), verdict in zip(answers, unverified, verdicts, strict=True):
             refuse_unread_reference(problem, verdict)
             answer.verdict, state.phase = verdict.to_row(reference=False), Phase.COMPLETE
-        states = [state for _, state in unjudged]
+        states = [state for _, state in unverified]
         self._write(states, writers)
         for state in states:
             self._progress.add(outcome=str(state.outcome), truncated=state.answers[-1].generation.truncated)

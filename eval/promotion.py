@@ -21,7 +21,7 @@ from veriward.eval.rates import Interval, mcnemar
 from veriward.eval.runs import Run
 from veriward.tool_agent.errors import ConfigError
 
-Verdict = Literal["promote", "keep", "undecided"]
+Choice = Literal["promote", "keep", "undecided"]
 HOW_ASKED = ("engine", "dtype", "device", "batch_size", "base_url", "extra_body")
 """Settings of a generator that say how a model is asked; the others say which model it is, and may differ."""
 STEP = re.compile(r"\d+\Z")
@@ -41,7 +41,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One checkpoint beside the base."""
+    """One checkpoint beside the base; in a rule, too, candidates are checkpoints and not answers."""
 
     name: str
     gain: float
@@ -70,7 +70,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    decision: Verdict
+    decision: Choice
     candidate: str | None
     """The one that is promoted."""
     reasons: tuple[str, ...]

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from veriward.scripts.display import printable, show_progress
 from veriward.scripts.generator_options import (
+    BATCH_SIZE,
     BatchOption,
     DeviceOption,
     DurabilityOption,
@@ -67,7 +68,7 @@ def agent(
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of sampled texts.")] = 0,
     device: DeviceOption = None,
-    batch_size: BatchOption = 16,
+    batch_size: BatchOption = None,
     timeout: TimeoutOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the runs.", show_default="one under runs/agent for these settings")
@@ -139,7 +140,7 @@ def agent(
                     kind=store,  # type: ignore[arg-type]  # open_store refuses what is neither
                     durability=durability,  # type: ignore[arg-type]
                     continue_under=continue_under,
-                    width=max(batch_size, 1),
+                    width=batch_size or BATCH_SIZE,
                     on_progress=on_progress,
                     notice=say,
                 )

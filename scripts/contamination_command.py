@@ -16,6 +16,7 @@ from veriward.scripts.generator_options import (
     BatchOption,
     DeviceOption,
     EngineOption,
+    EngineSettingsOption,
     ModelOption,
     ServerOption,
     TimeoutOption,
@@ -40,7 +41,8 @@ def contamination(
     seed: Annotated[int, typer.Option(help="Of the problems made now.")] = 0,
     fraction: Annotated[float, typer.Option(help="How much of a problem the model sees.")] = 0.5,
     max_new_tokens: Annotated[int, typer.Option(help="Tokens a response at most.")] = 512,
-    batch_size: BatchOption = 16,
+    batch_size: BatchOption = None,
+    engine_option: EngineSettingsOption = None,
     device: DeviceOption = None,
     timeout: TimeoutOption = None,
     out: Annotated[
@@ -62,7 +64,7 @@ def contamination(
     short = [len(first_part(one, fraction)[1]) for one in sets.values()]
     console = Console(stderr=as_json)
     with console.status(f"loading {model}"):
-        generator = made_generator(model, server, device, batch_size, timeout, engine)
+        generator = made_generator(model, server, device, batch_size, timeout, engine, engine_option or ())
     folder = out or Path("runs", "contamination", Path(model).name)
     found = []
     for name, one in sets.items():

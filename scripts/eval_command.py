@@ -20,6 +20,7 @@ from veriward.scripts.generator_options import (
     DeviceOption,
     DurabilityOption,
     EngineOption,
+    EngineSettingsOption,
     ModelOption,
     ServerOption,
     StoreOption,
@@ -68,7 +69,8 @@ def evaluate(
     ] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Text that ends a response; may be repeated.")] = None,
     contract: ContractOption = None,
-    batch_size: BatchOption = 16,
+    batch_size: BatchOption = None,
+    engine_option: EngineSettingsOption = None,
     seed: Annotated[int, typer.Option(help="Of sampled responses.")] = 0,
     device: DeviceOption = None,
     timeout: TimeoutOption = None,
@@ -116,7 +118,7 @@ def evaluate(
     with console.status("rehearsing the whole way"):
         rehearse(problem_set, **options)
     with console.status(f"loading {model}"):
-        generator = made_generator(model, server, device, batch_size, timeout, engine)
+        generator = made_generator(model, server, device, batch_size, timeout, engine, engine_option or ())
     out = out or default_folder(model, problems, describe_run(generator, problem_set, **options))
     started = time.perf_counter()
     begun: list[Progress] = []
