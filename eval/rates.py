@@ -158,10 +158,13 @@ def number_of_each(clusters: Sequence[Hashable]) -> list[int]:
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Exact two-sided p-value of two runs on the same problems, from the problems that only one of them solves."""
-    need("statsmodels", extra="eval", purpose="a paired test")
-    from statsmodels.stats.contingency_tables import mcnemar as test
+    discordant = only_first + only_second
+    if not discordant:
+        return 1.0
+    need("scipy", extra="eval", purpose="McNemar's test")
+    from scipy.stats import binomtest
 
-    return min(1.0, float(test([[0, only_first], [only_second, 0]], exact=True).pvalue))
+    return float(binomtest(only_first, discordant).pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from veriward.eval.rates import Rate
+from veriward.eval.rates import Rate, mcnemar
 from veriward.rewards import Outcome, verify_many
-from veriward.tool_agent.errors import ConfigError, need
+from veriward.tool_agent.errors import ConfigError
 from veriward.tool_agent.result import TRANSIENT, Category
 from veriward.tool_agent.state import CallAttempt, ProblemState
 
@@ -275,13 +275,7 @@ class Exchange:
     @property
     def p(self) -> float:
         """Exact McNemar, two-sided: the chance of discordant pairs this uneven were both sides alike; 1 for none."""
-        discordant = self.first_only + self.second_only
-        if not discordant:
-            return 1.0
-        need("scipy", extra="eval", purpose="McNemar's test")
-        from scipy.stats import binomtest
-
-        return float(binomtest(self.first_only, discordant).pvalue)
+        return mcnemar(self.first_only, self.second_only)
 
     def to_row(self) -> Row:
         counts = {name: getattr(self, name) for name in ("both", "first_only", "second_only", "neither")}
